@@ -102,6 +102,7 @@ OPTIONS = (
     "values",
     "over_mod_raise",
     "folded_sums",
+    "short_raise",
 )
 
 

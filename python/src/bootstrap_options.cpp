@@ -40,7 +40,7 @@ void construct(BootstrapOptions* self, std::optional<i64> slots, i64 pack,
                std::optional<i64> target_level, i64 iterations, std::optional<std::string> keys,
                const std::vector<i64>& coeff_to_slot_stages,
                const std::vector<i64>& slot_to_coeff_stages, std::optional<bool> over_mod_raise,
-               bool folded_sums, bool graph) {
+               bool folded_sums, bool short_raise, bool graph) {
   BootstrapOptions o;
   o.slots = as_slots(slots);
   o.pack = as_unsigned<u32>(pack, "pack");
@@ -56,6 +56,7 @@ void construct(BootstrapOptions* self, std::optional<i64> slots, i64 pack,
   o.slot_to_coeff_stages = as_stages(slot_to_coeff_stages, "slot_to_coeff_stages");
   o.savings.over_mod_raise = over_mod_raise;
   o.savings.folded_sums = folded_sums;
+  o.savings.short_raise = short_raise;
   o.graph = graph;
   new (self) BootstrapOptions(std::move(o));
 }
@@ -74,6 +75,7 @@ std::string text_of(const BootstrapOptions& v) {
              : *v.savings.over_mod_raise ? "True"
                                          : "False",
              v.savings.folded_sums ? "" : ", folded_sums=False",
+             v.savings.short_raise ? "" : ", short_raise=False",
              ", graph=", v.graph ? "True" : "False");
 }
 
@@ -96,7 +98,9 @@ constexpr const char* kOptionsDoc =
     "order : 'coeff_to_slot_first' takes a ciphertext of level 0; 'slot_to_coeff_first' takes one\n"
     "    of a higher level (levels.input), and the message ratio holds for slots\n"
     "arcsine_degree : 0 or 3; 3 corrects the sine, and costs levels\n"
-    "target_level : level of the result, default the highest; a lower one is cheaper\n"
+    "target_level : level of the result, default the highest; the lower, the fewer primes all "
+    "steps\n"
+    "    compute with, and the smaller the keys (levels.short_base)\n"
     "iterations : 2 bootstraps the error of the first one too; the scale of the result is then\n"
     "    larger by 2^correction_bits\n"
     "keys : 'hoisted' (a key a baby step and a giant step) or 'minimal' (two keys a transform, "
@@ -111,6 +115,7 @@ constexpr const char* kOptionsDoc =
     "folded_sums : make EvalMod's sums in place and read limbs where they lie: the same bits, "
     "moving\n"
     "    less; False is for ablations\n"
+    "short_raise : raise the modulus only as far as target_level needs; False is for ablations\n"
     "graph : replay a recorded graph where the device has them; the same bits as eager";
 
 void bind_options(nb::module_& m) {
@@ -124,7 +129,8 @@ void bind_options(nb::module_& m) {
         "iterations"_a = d.iterations, "keys"_a = nb::none(),
         "coeff_to_slot_stages"_a = std::vector<i64>(),
         "slot_to_coeff_stages"_a = std::vector<i64>(), "over_mod_raise"_a = nb::none(),
-        "folded_sums"_a = d.savings.folded_sums, "graph"_a = d.graph,
+        "folded_sums"_a = d.savings.folded_sums, "short_raise"_a = d.savings.short_raise,
+        "graph"_a = d.graph,
         nb::sig("def __init__(self, *, " CRENEL_BOOTSTRAP_KEYWORDS ") -> None"), kOptionsDoc)
       .def_prop_ro(
           "slots",
@@ -172,6 +178,9 @@ void bind_options(nb::module_& m) {
           "folded_sums", [](const BootstrapOptions& o) { return o.savings.folded_sums; },
           "Are EvalMod's sums made in place?")
       .def_prop_ro(
+          "short_raise", [](const BootstrapOptions& o) { return o.savings.short_raise; },
+          "Is the modulus raised to fewer primes where target_level allows it?")
+      .def_prop_ro(
           "graph", [](const BootstrapOptions& o) { return o.graph; }, "Replay a recorded graph?")
       .def(
           "rotations",
@@ -195,6 +204,11 @@ void bind_report(nb::module_& m) {
       .def_ro("eval_mod_end", &BootstrapLevels::eval_mod_end, "End of EvalMod.")
       .def_ro("slot_to_coeff", &BootstrapLevels::slot_to_coeff, "Start of SlotToCoeff.")
       .def_ro("output", &BootstrapLevels::output, "Level of the result.")
+      .def_ro(
+          "short_base", &BootstrapLevels::short_base,
+          "The normal level whose primes CoeffToSlot and EvalMod compute with besides their own, "
+          "in\n"
+          "place of all normal ones; None: all.")
       .def("__repr__", [](const BootstrapLevels& l) {
         return cat("<ckks.BootstrapLevels ", l.input, " -> ", l.output, ">");
       });
@@ -208,6 +222,14 @@ void bind_report(nb::module_& m) {
               "Was that, or the slots, decided by the keys at hand, which serve no other?")
       .def_ro("over_mod_raise", &BootstrapReport::over_mod_raise,
               "Does the first factor of CoeffToSlot take no level?")
+      .def_ro("raised_limbs", &BootstrapReport::raised_limbs,
+              "Primes of a ciphertext after ModRaise.")
+      .def_ro("eval_mod_limbs", &BootstrapReport::eval_mod_limbs,
+              "Primes of a ciphertext where EvalMod starts.")
+      .def_ro("full_raised_limbs", &BootstrapReport::full_raised_limbs,
+              "The same of a bootstrap without short_raise.")
+      .def_ro("full_eval_mod_limbs", &BootstrapReport::full_eval_mod_limbs,
+              "The same of a bootstrap without short_raise.")
       .def_ro("slots", &BootstrapReport::slots, "Of the ciphertexts that it takes.")
       .def_ro("pack", &BootstrapReport::pack, "How many of them share one bootstrap.")
       .def_ro("notice", &BootstrapReport::notice,

@@ -79,7 +79,8 @@ void bind_transform_facts(nb::class_<BoundTransform<T>>& c, const char* record, 
   "keys: typing.Literal['hoisted', 'minimal'] | None = None, "                                   \
   "coeff_to_slot_stages: collections.abc.Sequence[int] = (), "                                   \
   "slot_to_coeff_stages: collections.abc.Sequence[int] = (), "                                   \
-  "over_mod_raise: bool | None = None, folded_sums: bool = True, graph: bool = True"
+  "over_mod_raise: bool | None = None, folded_sums: bool = True, short_raise: bool = True, "     \
+  "graph: bool = True"
 
 void bind_bootstrap_options(nb::module_& m);
 

@@ -303,7 +303,7 @@ void Bridge::State::check_keys(const ckks::Evaluator& ev) const {
   if (&ev.stream() != &tfhe.stream())
     throw StateError("an evaluator on a stream of its own, expected the stream of its device",
                      {{"found", "another stream"}, {"expected", "the device's stream"}});
-  Bootstrap::check_keys(ev, boot->rotations, boot->plan.levels, boot->plan.options);
+  Bootstrap::check_keys(ev, boot->rotations, boot->plan.eval_mod(), boot->plan.options);
 }
 
 void Bridge::State::check(const ckks::Evaluator& ev, const Keys& keys, const Ct& a) const {

@@ -10,6 +10,7 @@
 #include "ckks/encode.h"
 #include "ckks/magnitude.h"
 #include "ckks/objects.h"
+#include "ckks/params/chain.h"
 #include "ckks/scale.h"
 #include "crenel/core/watch.h"
 
@@ -17,17 +18,6 @@ namespace crenel::ckks {
 namespace {
 
 using Complex = std::complex<double>;
-
-rlwe::Chain chain_of(const Params& params) {
-  rlwe::Chain chain;
-  chain.log_n = params.log_n();
-  chain.primes = params.primes();
-  chain.chain_limbs = params.chain_limbs();
-  chain.alpha = params.alpha();
-  for (u32 level = 0; level <= params.max_level(); ++level)
-    chain.windows.push_back({params.window_begin(level), params.window_end(level)});
-  return chain;
-}
 
 std::shared_ptr<device::Device> given(std::shared_ptr<device::Device> device) {
   if (!device) throw ParameterError("context on no device", {{"device", "null"}});

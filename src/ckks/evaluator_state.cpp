@@ -169,12 +169,14 @@ u64 Evaluator::State::find_rotation(i64 steps, u64 slots, u32 level) const {
   return 0;
 }
 
-std::optional<u32> Evaluator::State::rotation_level(i64 steps, u64 slots) const {
+std::optional<u32> Evaluator::State::rotation_level(i64 steps, u64 slots, u32 level) const {
   std::optional<u32> highest;
   for (u64 k = reduced_steps(steps, slots); k < params().slots(); k += slots) {
     const u64 element = ring::galois_element_for_rotation(static_cast<i64>(k), params().log_n());
-    highest = std::max(highest, element == rlwe::kNoKey ? std::optional(rlwe::SwitchKey::kAny)
-                                                        : key_level(element));
+    const auto one =
+        element == rlwe::kNoKey ? std::optional(rlwe::SwitchKey::kAny) : key_level(element);
+    if (one && rlwe::serves(*one, level)) return one;
+    highest = std::max(highest, one);
   }
   return highest;
 }
@@ -187,7 +189,8 @@ std::vector<u64> Evaluator::State::rotation_elements(std::span<const i64> steps,
   if (all) return elements;
   KeyDemand demand(params().log_n());
   for (std::size_t i = 0; i < steps.size(); ++i)
-    if (elements[i] != 1) demand.rotation(steps[i], {level, rotation_level(steps[i], slots)});
+    if (elements[i] != 1)
+      demand.rotation(steps[i], {level, rotation_level(steps[i], slots, level)});
   demand.expect(operation);
   return elements;
 }

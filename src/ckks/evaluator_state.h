@@ -92,7 +92,7 @@ struct Evaluator::State {
   }
   bool has_key(rlwe::KeyId id, u32 level) const {
     const auto highest = key_level(id);
-    return highest && *highest >= level;
+    return highest && rlwe::serves(*highest, level);
   }
   /// For work on this stream; ids of keys that are there, or rlwe::kNoKey.
   rlwe::KeyLease lease(std::span<const rlwe::KeyId> ids) const;
@@ -105,8 +105,9 @@ struct Evaluator::State {
   /// (rotations that agree modulo `slots` are interchangeable); 1 when no key is needed, 0 when
   /// there is none.
   u64 find_rotation(i64 steps, u64 slots, u32 level) const;
-  /// The highest level for which find_rotation() finds a key; nothing where there is no key at all.
-  std::optional<u32> rotation_level(i64 steps, u64 slots) const;
+  /// The highest level for which find_rotation() finds a key, or that of one that serves `level`;
+  /// nothing where there is no key at all.
+  std::optional<u32> rotation_level(i64 steps, u64 slots, u32 level) const;
   /// Elements of all of them; KeyMissingError names every one without a key of this level.
   std::vector<u64> rotation_elements(std::span<const i64> steps, u64 slots, u32 level,
                                      const char* operation) const;

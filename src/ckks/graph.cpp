@@ -56,6 +56,11 @@ std::vector<const Ciphertext*> pointers_to(std::span<const Ciphertext> inputs) {
   return pointers;
 }
 
+// Of a key for all levels the top one.
+u32 known_level(const Params& params, u32 level) {
+  return level == rlwe::SwitchKey::kAny ? params.max_level() : level;
+}
+
 // A recorded replay would read keys and inputs of whoever replays the same graph at that time.
 void expect_eager(const device::Stream& stream) {
   if (stream.capturing())
@@ -248,8 +253,7 @@ std::vector<Ciphertext> Graph::replay(const Evaluator& evaluator, Inputs inputs,
   for (const Plaintext* one : plaintexts) with.check(*one);
   KeyDemand demand(with.params().log_n());
   for (rlwe::KeyId id : s.slots->used())  // of the levels that it was recorded with
-    demand.key(id,
-               {std::min(*s.slots->max_level(id), with.params().max_level()), with.key_level(id)});
+    demand.key(id, {known_level(with.params(), *s.slots->max_level(id)), with.key_level(id)});
   demand.expect("replay of this graph");
   expect_eager(*with.stream);
   const auto lock = watch::lock(s.mutex);

@@ -34,7 +34,7 @@ i64 steps_of(u64 wanted, u32 log_n) {
 }  // namespace
 
 void KeyDemand::note(const std::string& name, KeyLevel level) {
-  level_ = std::max(level_, level.needed);
+  level_ = std::max(level_, rlwe::ordinary(level.needed));
   if (level.highest && !level.met()) add(low_[{level.needed, *level.highest}], name.c_str());
 }
 
@@ -91,10 +91,12 @@ void KeyDemand::expect(const std::string& operation, const std::string& given) c
   }
   u32 level = 0, serves = rlwe::SwitchKey::kAny;
   for (const auto& [levels, names] : low_) {
+    const u32 needed = rlwe::ordinary(levels.first), up_to = rlwe::highest_ordinary(levels.second);
     message += cat("; the key", names.size() == 1 ? " for " : "s for ", joined(names),
-                   names.size() == 1 ? " serves" : " serve", " levels up to ", levels.second,
-                   ", the operand is at level ", levels.first);
-    level = std::max(level, levels.first), serves = std::min(serves, levels.second);
+                   names.size() == 1 ? " serves" : " serve", " levels up to ", up_to,
+                   rlwe::is_short(levels.second) ? " and a bootstrap to these" : "",
+                   ", the operand is at level ", needed);
+    level = std::max(level, needed), serves = std::min(serves, up_to);
   }
   if (!low_.empty()) fields.insert(fields.end(), {{"level", level}, {"max_level", serves}});
   if (given.empty()) message += " (ckks.keys_for finds those of a whole program)";

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rlwe/keys.h"
+#include "rlwe/short_levels.h"
 
 namespace crenel::ckks {
 
@@ -18,7 +18,7 @@ struct KeyLevel {
   u32 needed = 0;
   std::optional<u32> highest = {};
 
-  bool met() const { return highest && *highest >= needed; }
+  bool met() const { return highest && rlwe::serves(*highest, needed); }
 };
 
 /// Collected before any work, so that one error names every key that is missing.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ckks/objects.h"
+#include "ckks/params/chain.h"
 #include "rlwe/encapsulation.h"
 
 namespace crenel::ckks {
@@ -16,6 +17,7 @@ constexpr u32 kAll = rlwe::SwitchKey::kAny;
 // A level as it was asked for; the top level is all of them.
 u32 checked_level(const Params& params, std::optional<u32> level, const char* name) {
   if (!level) return kAll;
+  if (rlwe::is_short(*level) && chain_of(params).has_level(*level)) return *level;
   if (*level > params.max_level())
     throw ParameterError(cat(name, " ", *level, ", expected a level up to ", params.max_level()),
                          {{name, *level}, {"expected", cat("0..", params.max_level())}});
@@ -26,13 +28,8 @@ u32 checked_level(const Params& params, std::optional<u32> level, const char* na
 u64 key_bytes(const Params& params, u32 level) {
   const u64 limb = params.ring_dim() * sizeof(rlwe::Word);
   if (level == kAll) return 2 * params.dnum() * params.primes().size() * limb;
-  u32 begin = params.window_begin(0), end = params.window_end(0);
-  for (u32 l = 1; l <= level; ++l) {
-    begin = std::min(begin, params.window_begin(l));
-    end = std::max(end, params.window_end(l));
-  }
-  const u64 digits = (end - 1) / params.alpha() + 1 - begin / params.alpha();
-  return 2 * digits * (end - begin + params.alpha()) * limb;
+  const auto extent = rlwe::key_extent(chain_of(params), level);
+  return 2 * extent.digits * u64(extent.limbs.size() + params.alpha()) * limb;
 }
 
 }  // namespace
@@ -42,7 +39,7 @@ std::map<u64, u32> galois_levels(const Params& params, const KeyRequest& request
   std::map<u64, u32> levels;
   const auto want = [&](u64 element, u32 level) {
     u32& highest = levels.try_emplace(element, level).first->second;
-    highest = std::max(highest, level);
+    highest = rlwe::both(highest, level);
   };
   for (i64 steps : request.rotations) {
     const auto own = request.rotation_levels.find(steps);
@@ -92,7 +89,7 @@ KeyRequest merge(const KeyRequest& a, const KeyRequest& b) {
     return level ? level : r.max_level;
   };
   const auto higher = [](std::optional<u32> x, std::optional<u32> y) {
-    return x && y ? std::optional(std::max(*x, *y)) : std::nullopt;
+    return x && y ? std::optional(rlwe::both(*x, *y)) : std::nullopt;
   };
   std::map<i64, std::optional<u32>> rotations;
   const auto want = [&](i64 steps, std::optional<u32> level) {

@@ -47,7 +47,8 @@ namespace {
 std::optional<u32> level_of(const EvaluationKeys::Data* data, rlwe::KeyId id) {
   if (data == nullptr) return std::nullopt;
   const auto level = data->max_level(id);
-  return level ? std::optional(std::min(*level, data->ring->top_level())) : std::nullopt;
+  return level ? std::optional(std::min(rlwe::highest_ordinary(*level), data->ring->top_level()))
+               : std::nullopt;
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "rlwe/ring_context.h"
 
+#include <memory>
+#include <mutex>
+
 #include "device/room.h"
 
 namespace crenel::rlwe {
@@ -11,6 +14,38 @@ Word reduce_i128(i128 x, Word q) {
 }
 
 }  // namespace
+
+LimbSet Chain::limbs(u32 level) const {
+  const Window all = windows[ordinary(level)];
+  if (!is_short(level)) return LimbSet::range(all.begin, all.end);
+  return LimbSet::range(all.begin, windows[base_of(level)].end)
+      .concat(LimbSet::range(windows[normal_top].end, all.end));
+}
+
+bool Chain::has_level(u32 level) const {
+  if (!is_short(level)) return level <= top_level();
+  const u32 base = base_of(level), full = ordinary(level);
+  if (base >= normal_top || full < normal_top || full > top_level()) return false;
+  // What the levels above take away or bring must be the same primes.
+  if (windows[base].begin != windows[normal_top].begin) return false;
+  const LimbSet all = limbs(level);
+  for (u32 i = 1; i < all.size(); ++i)
+    if (all[i] / alpha > all[i - 1] / alpha + 1) return false;
+  return true;
+}
+
+KeyExtent key_extent(const Chain& chain, u32 level) {
+  const auto normal = chain.up_to(highest_ordinary(level));
+  LimbSet limbs = LimbSet::range(normal.begin, normal.end);
+  if (is_short(level)) {
+    const LimbSet short_limbs = chain.limbs(level);
+    limbs = LimbSet();
+    for (u32 id = 0; id < chain.chain_limbs; ++id)
+      if (short_limbs.contains(id) || (id >= normal.begin && id < normal.end)) limbs.push_back(id);
+  }
+  const u32 first = limbs[0] / chain.alpha;
+  return {first, limbs[limbs.size() - 1] / chain.alpha + 1 - first, limbs};
+}
 
 RingContext::RingContext(Chain chain, std::shared_ptr<device::Device> device)
     : chain_(std::move(chain)), device_(std::move(device)) {
@@ -30,42 +65,55 @@ RingContext::RingContext(Chain chain, std::shared_ptr<device::Device> device)
   const u32 total = ring->prime_count();
   special_ = LimbSet::range(chain_.chain_limbs, total);
   everything_ = LimbSet::range(0, total);
-  rns::Moduli moduli;
-  for (u32 id = 0; id < total; ++id) moduli.push_back(ring->modulus(id));
-
   for (u32 id = 0; id < chain_.chain_limbs; ++id) {
+    const auto& m = ring->modulus(id);
     Word p = 1;
     for (u32 k = 0; k < special_.size(); ++k)
-      p = math::mul_mod<Word>(p, static_cast<Word>(moduli[special_[k]].q % moduli[id].q),
-                              moduli[id]);
+      p = math::mul_mod<Word>(p, static_cast<Word>(ring->modulus(special_[k]).q % m.q), m);
     special_mod_.push_back(p);
   }
 
   levels_.resize(chain_.windows.size());
-  for (std::size_t level = 0; level < levels_.size(); ++level) {
-    auto& t = levels_[level];
-    const auto w = chain_.windows[level];
-    t.window = LimbSet::range(w.begin, w.end);
-    t.extended = t.window.concat(special_);
-    for (u32 i = 0; i < t.window.size(); ++i)
-      t.special_scalars.low[i] = t.special_scalars.high[i] = special_mod_[t.window[i]];
+  for (u32 level = 0; level < levels_.size(); ++level) {
+    levels_[level].window = chain_.limbs(level);
+    make_tables(levels_[level], level == 0 ? nullptr : &levels_[level - 1].window);
   }
-  for (std::size_t level = 0; level < levels_.size(); ++level) {
-    auto& t = levels_[level];
-    t.mod_up = kernels_->prepare(rns::make_mod_up(moduli, t.window, special_, chain_.alpha));
-    t.mod_down = kernels_->prepare(rns::make_divide(moduli, t.extended, t.window));
-    if (level == 0) continue;
-    const LimbSet& below = levels_[level - 1].window;
-    t.rescale = kernels_->prepare(rns::make_divide(moduli, t.window, below));
-    t.mod_down_rescale = kernels_->prepare(rns::make_divide(moduli, t.extended, below));
+  short_levels_.resize((chain_.normal_top + 1) * (top_level() - chain_.normal_top + 1));
+}
+
+void RingContext::make_tables(LevelTables& t, const LimbSet* below) const {
+  rns::Moduli moduli;
+  for (u32 id = 0; id < everything_.size(); ++id) moduli.push_back(ring_->modulus(id));
+  t.extended = t.window.concat(special_);
+  for (u32 i = 0; i < t.window.size(); ++i)
+    t.special_scalars.low[i] = t.special_scalars.high[i] = special_mod_[t.window[i]];
+  t.mod_up = kernels_->prepare(rns::make_mod_up(moduli, t.window, special_, chain_.alpha));
+  t.mod_down = kernels_->prepare(rns::make_divide(moduli, t.extended, t.window));
+  if (below == nullptr) return;
+  t.rescale = kernels_->prepare(rns::make_divide(moduli, t.window, *below));
+  t.mod_down_rescale = kernels_->prepare(rns::make_divide(moduli, t.extended, *below));
+}
+
+void RingContext::make_short_levels(u32 base, u32 level) const {
+  const std::lock_guard lock(short_mutex_);
+  const LimbSet* below = nullptr;
+  for (u32 l = chain_.normal_top; l <= level; ++l) {
+    auto& slot = short_levels_[short_index(short_level(base, l))];
+    if (slot == nullptr) {
+      auto made = std::make_unique<LevelTables>();
+      made->window = chain_.limbs(short_level(base, l));
+      make_tables(*made, below);
+      slot = std::move(made);
+    }
+    below = &slot->window;
   }
 }
 
-RingContext::KeyExtent RingContext::extent(u32 level) const {
-  if (level >= top_level()) return {0, chain_.dnum(), everything_};
-  const auto [begin, end] = chain_.up_to(level);
-  const u32 first = begin / chain_.alpha;
-  return {first, (end - 1) / chain_.alpha + 1 - first, LimbSet::range(begin, end).concat(special_)};
+KeyExtent RingContext::extent(u32 level) const {
+  if (!is_short(level) && level >= top_level()) return {0, chain_.dnum(), everything_};
+  KeyExtent e = key_extent(chain_, level);
+  e.limbs = e.limbs.concat(special_);
+  return e;
 }
 
 Scalars RingContext::integer_scalars(const LimbSet& limbs, i128 re, i128 im) const {

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
+#include "crenel/core/fork_mutex.h"
 #include "device/backend.h"
 #include "rlwe/poly.h"
+#include "rlwe/short_levels.h"
 
 namespace crenel::rlwe {
 
@@ -21,6 +24,12 @@ struct Chain {
   u32 chain_limbs = 0;
   u32 alpha = 0;                ///< special primes = limbs a digit
   std::vector<Window> windows;  ///< by level
+  u32 normal_top = 0;           ///< above it: levels that have short ones beside them
+
+  /// The chain primes of a level, short ones included.
+  LimbSet limbs(u32 level) const;
+  /// Whether there is such a level. Of short ones: their digits must be neighbours.
+  bool has_level(u32 level) const;
 
   u32 top_level() const { return static_cast<u32>(windows.size()) - 1; }
   /// The primes that levels up to `level` use: windows slide, and need not hold those below them.
@@ -32,6 +41,14 @@ struct Chain {
   }
   u32 dnum() const { return (chain_limbs + alpha - 1) / alpha; }
 };
+
+/// What a switching key has of a chain that serves the levels up to one.
+struct KeyExtent {
+  u32 first_digit = 0, digits = 0;
+  LimbSet limbs;
+};
+/// Its chain primes alone; `level` is not above the top.
+KeyExtent key_extent(const Chain& chain, u32 level);
 
 /// Immutable after construction, except for the stream's memory pool. Queues on the stream that all
 /// contexts of the device share.
@@ -50,34 +67,33 @@ class RingContext {
   device::PolyKernels& kernels() const { return *kernels_; }
   const math::Modulus<Word>& modulus(u32 prime_id) const { return ring_->modulus(prime_id); }
 
-  const LimbSet& window(u32 level) const { return levels_[level].window; }
+  /// Tables of the short levels over the normal level `base`, from its foot up to `level`: nothing
+  /// below is asked of short levels before they are there. Once made they stay.
+  void make_short_levels(u32 base, u32 level) const;
+
+  const LimbSet& window(u32 level) const { return tables(level).window; }
   /// Window and special.
-  const LimbSet& extended(u32 level) const { return levels_[level].extended; }
+  const LimbSet& extended(u32 level) const { return tables(level).extended; }
   const LimbSet& special() const { return special_; }
   const LimbSet& everything() const { return everything_; }
   /// Gadget digit that the window of `level` starts in.
-  u32 first_digit(u32 level) const { return chain_.windows[level].begin / chain_.alpha; }
-  u32 digit_count(u32 level) const {
-    return static_cast<u32>(levels_[level].mod_up->digits.size());
-  }
+  u32 first_digit(u32 level) const { return window(level)[0] / chain_.alpha; }
+  u32 digit_count(u32 level) const { return static_cast<u32>(tables(level).mod_up->digits.size()); }
   /// What a switching key has that serves the levels up to `level`, or any level above the top.
-  struct KeyExtent {
-    u32 first_digit = 0, digits = 0;
-    LimbSet limbs;  ///< the chain primes of those levels, and the special ones
-  };
+  /// With the special primes.
   KeyExtent extent(u32 level) const;
 
-  const device::Prepared<rns::ModUp>& mod_up(u32 level) const { return levels_[level].mod_up; }
+  const device::Prepared<rns::ModUp>& mod_up(u32 level) const { return tables(level).mod_up; }
   /// Division by P at `level`.
-  const device::Prepared<rns::Divide>& mod_down(u32 level) const { return levels_[level].mod_down; }
+  const device::Prepared<rns::Divide>& mod_down(u32 level) const { return tables(level).mod_down; }
   /// Rational rescale from `level` (>= 1) to level - 1.
-  const device::Prepared<rns::Divide>& rescale(u32 level) const { return levels_[level].rescale; }
+  const device::Prepared<rns::Divide>& rescale(u32 level) const { return tables(level).rescale; }
   /// Both in one division, from the extended window of `level` (>= 1) to the window of level - 1.
   const device::Prepared<rns::Divide>& mod_down_rescale(u32 level) const {
-    return levels_[level].mod_down_rescale;
+    return tables(level).mod_down_rescale;
   }
   /// P mod q for every limb of the window of `level`.
-  const Scalars& special_scalars(u32 level) const { return levels_[level].special_scalars; }
+  const Scalars& special_scalars(u32 level) const { return tables(level).special_scalars; }
   /// P mod the chain prime `prime_id`.
   Word special_mod(u32 prime_id) const { return special_mod_[prime_id]; }
   /// value mod q for every limb of `limbs`, the complex constant (re + im*i) of integers.
@@ -91,6 +107,16 @@ class RingContext {
     Scalars special_scalars;
   };
 
+  const LevelTables& tables(u32 level) const {
+    return is_short(level) ? *short_levels_[short_index(level)] : levels_[level];
+  }
+  u32 short_index(u32 level) const {
+    return base_of(level) * (top_level() - chain_.normal_top + 1) + ordinary(level) -
+           chain_.normal_top;
+  }
+  /// `below`: the window that a rescale leads to, or null where there is none.
+  void make_tables(LevelTables& t, const LimbSet* below) const;
+
   Chain chain_;
   std::shared_ptr<device::Device> device_;
   std::shared_ptr<const ring::Ring> ring_;
@@ -99,6 +125,8 @@ class RingContext {
   LimbSet special_, everything_;
   std::vector<Word> special_mod_;
   std::vector<LevelTables> levels_;
+  mutable ForkMutex short_mutex_;  ///< of what is not there yet
+  mutable std::vector<std::unique_ptr<LevelTables>> short_levels_;
 };
 
 }  // namespace crenel::rlwe

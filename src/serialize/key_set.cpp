@@ -63,7 +63,7 @@ const rlwe::EvaluationKeySet& resident_keys(const ckks::EvaluationKeys& keys) {
 KeyTensors declare_key(DocumentWriter& file, const rlwe::RingContext& ring, rlwe::KeyId id,
                        u32 digits, u32 limbs, u32 max_level) {
   const std::string name = key_name(id);
-  if (max_level < ring.top_level()) file.integer(cat(kMaxLevel, name), max_level);
+  if (max_level != rlwe::SwitchKey::kAny) file.integer(cat(kMaxLevel, name), max_level);
   if (id == rlwe::kDenseToSparse) file.integer(kWeight, rlwe::kEncapsulationWeight);
   const std::size_t half =
       file.tensor(half_name(name), DType::u32, {digits, limbs, ring.ring_dim()});
@@ -166,7 +166,11 @@ KeyReader::Entry KeyReader::find_switch_key(const std::string& name) {
   u32 level = rlwe::SwitchKey::kAny;
   if (file_.file().metadata().contains(stated)) {
     if (ring_.top_level() == 0) file_.refuse(stated, "none: there is one level");
-    level = static_cast<u32>(file_.integer(stated, 0, ring_.top_level() - 1));
+    level = static_cast<u32>(file_.integer(stated, 0, 2 * rlwe::kShortLevel - 1));
+    if (!rlwe::is_short(level))
+      level = static_cast<u32>(file_.integer(stated, 0, ring_.top_level() - 1));
+    else if (!ring_.chain().has_level(level))
+      file_.refuse(stated, "a short level of these parameters");
   }
   const auto extent = ring_.extent(level);
   Entry entry = find(name, extent.digits, extent.limbs);

@@ -43,6 +43,10 @@ struct BootstrapSavings {
   /// EvalMod's sums are made in the memory of their first term, and limbs of higher levels read
   /// where they lie: no copies, the same bits.
   bool folded_sums = true;
+  /// With a target_level the modulus is raised only as far as that needs: CoeffToSlot and EvalMod
+  /// compute with the primes of a low level and their own, without those between. Where the
+  /// parameters have such a level (ckks::Params::is_short_base) and the target is low enough.
+  bool short_raise = true;
 
   bool operator==(const BootstrapSavings&) const = default;
 };
@@ -66,7 +70,8 @@ struct BootstrapOptions {
   /// Degree of the arcsine correction after the sine: 0 (none) or 3, which takes three normal
   /// levels (two at scales of 48 bits and more).
   u32 arcsine_degree = 0;
-  /// Level of the result at least; lower ones make SlotToCoeff cheaper. Default: the highest.
+  /// Level of the result; the lower, the fewer primes everything after ModRaise computes with, and
+  /// the smaller the keys. Default: the highest.
   std::optional<u32> target_level;
   /// 2: Meta-BTS: the error of the first bootstrap is bootstrapped too. The result's scale is then
   /// larger by 2^correction_bits().
@@ -87,9 +92,12 @@ struct BootstrapLevels {
   u32 input;          ///< level the input must have
   u32 raised;         ///< after ModRaise
   u32 eval_mod;       ///< start of EvalMod
-  u32 eval_mod_end;   ///< its end
+  u32 eval_mod_end;   ///< its end: eight levels lower, or `short_base` where there is one
   u32 slot_to_coeff;  ///< start of SlotToCoeff
   u32 output;
+  /// A target_level's saving: levels from eval_mod_end on have the primes of this normal level in
+  /// place of all normal ones.
+  std::optional<u32> short_base = {};
 };
 
 /// What is known of the slots. What counts is how large their polynomial's coefficients are.
@@ -129,8 +137,10 @@ struct BootstrapReport {
   KeyMode keys = KeyMode::hoisted;
   bool keys_decided = false;    ///< that, or the slots, by the keys at hand: they serve no other
   bool over_mod_raise = false;  ///< BootstrapSavings: that it is done
-  u64 slots = 0;                ///< of the ciphertexts that it takes
-  u32 pack = 1;                 ///< how many share one bootstrap
+  /// Primes of a ciphertext at levels.raised and at levels.eval_mod; without short_raise.
+  u32 raised_limbs = 0, eval_mod_limbs = 0, full_raised_limbs = 0, full_eval_mod_limbs = 0;
+  u64 slots = 0;       ///< of the ciphertexts that it takes
+  u32 pack = 1;        ///< how many share one bootstrap
   std::string notice;  ///< that the keys at hand were made for another bootstrap, or nothing
   std::string text() const;
 };

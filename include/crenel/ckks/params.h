@@ -111,6 +111,11 @@ class Params {
   const std::vector<u64>& primes() const;  ///< all L + alpha primes in position order
   u32 window_begin(u32 level) const;       ///< first position of level's window
   u32 window_end(u32 level) const;         ///< one past the last position
+  u32 limb_count(u32 level) const;         ///< primes of the level
+  /// Whether the primes of this normal level can stand below those of the levels above
+  /// normal_top_level() in place of all normal ones: a bootstrap to a low level then computes with
+  /// fewer primes (docs/theory/bootstrapping.md, "Fewer levels").
+  bool is_short_base(u32 level) const;
   /// Canonical scale: s_0 = 2^log_scale, s_l = sqrt(s_{l-1} rp(l)) (docs/theory/ckks-primes.md).
   /// Above normal_top_level the scale path of the bootstrapping levels is not defined here, and
   /// 2^log_scale is returned.

@@ -14,6 +14,7 @@ from crenel.cli.bench_ablation import ablation
 from crenel.cli.bench_bridge import bridge
 from crenel.cli.bench_growth import growth
 from crenel.cli.bench_integers import integers
+from crenel.cli.bench_levels import levels
 from crenel.cli.bench_pool import pool
 from crenel.errors import ParameterError, UnsupportedError
 
@@ -45,9 +46,9 @@ def without(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         raise UnsupportedError(
             "crenel bench boot measures bootstrapping, crenel bench ablation what each optimisation is "
-            "worth, crenel bench growth how times grow, crenel bench tfhe gates and tables, crenel bench "
-            "integers operations on encrypted integers, crenel bench bridge tables between CKKS and TFHE, "
-            "crenel bench pool several devices; the other benchmarks are not part of an installation: in "
+            "worth, crenel bench growth how times grow, crenel bench levels what fewer levels and slots "
+            "save, crenel bench tfhe gates and tables, crenel bench integers operations on encrypted "
+            "integers, crenel bench bridge tables between CKKS and TFHE, crenel bench pool several devices; the other benchmarks are not part of an installation: in "
             "the source tree, use ./run bench"
         )
 
@@ -70,6 +71,7 @@ def tfhe(context: typer.Context) -> None:
 
 app.command(name="ablation")(ablation)
 app.command(name="growth")(growth)
+app.command(name="levels")(levels)
 app.command(name="bridge")(bridge)
 app.command(name="integers")(integers)
 app.command(name="pool")(pool)

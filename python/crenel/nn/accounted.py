@@ -17,13 +17,21 @@ SOURCE = "launches"
 LEVELS = 4  # steps between the levels that are counted; times of others are interpolated
 
 
-def accounted(params: ckks.Params, machine: str, *, batches: Sequence[int] = (1,)) -> CostModel:
+def accounted(
+    params: ckks.Params,
+    machine: str,
+    *,
+    batches: Sequence[int] = (1,),
+    targets: Sequence[int | None] = (None,),
+) -> CostModel:
     """Times of `crenel.nn.cost.OPERATIONS` on a machine whose launches are known: each is run on "cuda:dry",
     which computes nothing, and its launches take what `crenel.nn.machine.Machine` says; seconds in all.
     Bootstraps are those of real vectors and of pairs, of a half and of all slots that parameters have; they
     are replayed from recordings, as in programs. Stand-ins are allowed (`CostModel.with_stand_ins`).
 
     machine : how the description of its GPU begins, as "NVIDIA H100"
+    targets : levels at which bootstraps end, None the highest: `CostModel.bootstrap` takes for a level the
+        cheapest that ends there or above
 
     Raises UnsupportedError naming the machines that are known, where this is none of them.
     """
@@ -44,7 +52,10 @@ def accounted(params: ckks.Params, machine: str, *, batches: Sequence[int] = (1,
     bootstraps: list[ckks.BootstrapOptions] = []
     if params.max_level > top:
         halves = (params.slots // 8, params.slots // 4, params.slots // 2, params.slots)
-        bootstraps = [Boot(slots, pair=pair).options() for slots in halves for pair in (False, True)]
+        bootstraps = [
+            Boot(slots, pair=pair, target=target).options()
+            for target in targets for slots in halves for pair in (False, True)
+        ]  # fmt: skip
     levels = sorted({round(top * k / LEVELS) for k in range(LEVELS + 1)} | {min(1, top)})
     rows, boots = timed(
         context, levels, batches, bootstraps,

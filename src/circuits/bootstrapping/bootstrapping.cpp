@@ -25,21 +25,19 @@ Ciphertext Bootstrapper::State::raise(const Ev& ev, const Ciphertext& a) const {
   const auto sparse = encapsulation.to_sparse(*s.stream, scaled.data().poly.view(),
                                               s.lease(rlwe::kDenseToSparse)[0]);
   ckks::Metadata meta = a.metadata();
-  meta.level = plan.levels.raised;
+  meta.level = plan.raised();
   meta.scale = 1.0;
   meta.real = false;
   if (plan.over_mod_raise()) {
-    const rlwe::Raised raised =
-        encapsulation.over_raise(*s.stream, sparse.view(), plan.levels.raised);
+    const rlwe::Raised raised = encapsulation.over_raise(*s.stream, sparse.view(), plan.raised());
     watch::advance();
     stage.reset();
     stage.emplace(ev.stream(), "coeff_to_slot");
     return traced(ev, s.wrap((*raised_factor)(ev, raised), meta));
   }
-  return traced(
-      ev, s.wrap(encapsulation.raise(*s.stream, sparse.view(), s.lease(rlwe::kSparseToDense)[0],
-                                     plan.levels.raised),
-                 meta));
+  return traced(ev, s.wrap(encapsulation.raise(*s.stream, sparse.view(),
+                                               s.lease(rlwe::kSparseToDense)[0], plan.raised()),
+                           meta));
 }
 
 // Of copies of fewer slots. Their rotations commute with the first factor, whose diagonals repeat
@@ -68,16 +66,18 @@ Ciphertext Bootstrapper::State::raise_to_slots(const Ev& ev, const Ciphertext& a
 
 // Steps 6-8 without SlotToCoeff: real and imaginary parts through EvalMod, in one batch (or,
 // joined, in the two halves of one vector).
-Ciphertext Bootstrapper::State::modular_reduction(const Ev& ev, const Ciphertext& a) const {
+Ciphertext Bootstrapper::State::modular_reduction(const Ev& ev, Ciphertext a) const {
   std::optional<Ciphertext> parts;
   {
     const Stage stage(ev.stream(), "coeff_to_slot");
     const bool one = plan.joined || plan.only_real();
-    parts = one ? ev.add(a, ev.conjugate(a)) : split_real_imaginary(ev, a);
+    parts = one ? add_conjugate(ev, std::move(a)) : split_real_imaginary(ev, a);
   }
   const Stage stage(ev.stream(), "eval_mod");
   Ciphertext reduced = eval_mod(ev, with_scale(std::move(*parts), plan.eval_scale), plan.mod1, sine,
                                 plan.options.savings.folded_sums);
+  // The foot of short levels has the primes of the level below which they stand, and is it.
+  reduced.data().meta.level = plan.levels.eval_mod_end;
   if (plan.options.arcsine_degree != 0) reduced = arcsine(ev, reduced);
   watch::advance();
   if (plan.joined || plan.only_real()) return reduced;
@@ -102,7 +102,7 @@ Ciphertext Bootstrapper::State::finish(const Ev& ev, Ciphertext a) const {
     const Stage stage(ev.stream(), "unpack");
     a = packing.unpack(ev, lowered(std::move(a)));
   }
-  if (plan.real_part()) a = ev.add(a, ev.conjugate(a));
+  if (plan.real_part()) a = add_conjugate(ev, std::move(a));
   if (plan.options.message == BootstrapMessage::real) a.data().meta.real = true;
   return lowered(std::move(a));
 }
@@ -125,19 +125,16 @@ Ciphertext Bootstrapper::State::once(const Ev& ev, const Ciphertext& rows) const
   if (!plan.slot_to_coeff_first()) {
     Ciphertext raised =
         plan.options.pack > 1 ? raise_to_slots(ev, packed(ev, rows)) : raise_to_slots(ev, rows);
-    return finish(ev, back_to_slots(ev, modular_reduction(ev, raised)));
+    return finish(ev, back_to_slots(ev, modular_reduction(ev, std::move(raised))));
   }
   const Ciphertext low =
       to_coefficients(ev, plan.options.pack > 1 ? packed(ev, rows) : ev.state().copy(rows));
   // The slots are now the message divided by q0 / Delta', at a large scale: read them as the
   // message (of a pack, over what unpacking and the real part multiply by), and come down to the
   // canonical scale.
-  Ciphertext reduced = sine_of_coefficients(ev, low);
-  const double ratio = plan.q0 / (context.params().scale(0) * std::exp2(plan.scale_up));
-  const double more = plan.options.pack * (plan.real_part() ? 2.0 : 1.0);
-  const double scale = reduced.scale() / ratio * more;  // read before it is moved from
-  reduced = with_scale(std::move(reduced), scale);
-  return finish(ev, ev.adjust_level(reduced, reduced.level() - 1));
+  Ciphertext reduced = with_scale(sine_of_coefficients(ev, low), plan.read_scale);
+  if (!halves) return finish(ev, ev.adjust_level(reduced, reduced.level() - 1));
+  return finish(ev, with_slots((*halves)(ev, std::move(reduced)), plan.slots()));
 }
 
 // Meta-BTS (BCCKK22): m - BTS(m) is small; times 2^k it is bootstrapped again, and takes
@@ -165,7 +162,7 @@ Bootstrapper::Bootstrapper(const ckks::Context& context, ckks::EvaluationKeys ke
                            const BootstrapOptions& options) {
   own_ = context.evaluator(std::move(keys));
   KeyFit fit = fit_to_keys(*own_, options);
-  State::check_keys(*own_, fit.needs, fit.plan.levels, options);
+  State::check_keys(*own_, fit.needs, fit.plan.eval_mod(), options);
   keys_decided_ = fit.decided;
   notice_ = std::move(fit.notice);
   state_ = State::shared(context, std::move(fit.plan), fit.matrices.get());
@@ -190,6 +187,7 @@ BootstrapReport Bootstrapper::describe() const {
   r.notice = notice_;
   r.plaintext_bytes = s.packing.bytes();
   if (s.raised_factor) r.plaintext_bytes += s.raised_factor->plaintext_bytes();
+  if (s.halves) r.plaintext_bytes += s.halves->plaintext_bytes();
   for (const auto* factors : {&s.coeff_to_slot, &s.slot_to_coeff})
     for (const auto& factor : *factors) r.plaintext_bytes += factor.plaintext_bytes();
   return r;

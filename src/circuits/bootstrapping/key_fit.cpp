@@ -123,6 +123,8 @@ std::string key_call(const ckks::Params& params, const BootstrapOptions& options
   if (usual.pack != 1) add(cat("pack=", usual.pack));
   if (options.order == BootstrapOrder::slot_to_coeff_first) add("order='slot_to_coeff_first'");
   if (options.keys == KeyMode::minimal) add("keys='minimal'");
+  if (options.target_level && plan_bootstrap(params, with_any_ratio(options)).levels.short_base)
+    add(cat("target_level=", *options.target_level));
   if (options.savings.over_mod_raise == false && options.keys != KeyMode::minimal)
     add("over_mod_raise=False");
   stages("coeff_to_slot_stages", options.coeff_to_slot_stages, usual.coeff_to_slot_stages);

@@ -140,7 +140,7 @@ std::vector<Ciphertext> Bootstrapper::State::with_bounds(const Ev& ev, Inputs in
 
 // The inputs were checked.
 std::vector<Ciphertext> Bootstrapper::State::without_graph(const Ev& ev, Inputs in) const {
-  check_keys(ev, rotations, plan.levels, plan.options);
+  check_keys(ev, rotations, plan.eval_mod(), plan.options);
   expect_room(ev, static_cast<u32>(packs(in.size())) * in[0]->batch());
   const rlwe::KeySource::Pass pass(ev.state().source, this);
   watch::Task task(steps(), "bootstrap");
@@ -156,7 +156,7 @@ std::vector<Ciphertext> Bootstrapper::State::run(const Ev& ev, Inputs in) {
   const bool recorded = ev.stream().capturing();
   if (!plan.options.graph || !graphs || !fixed || recorded || plan.options.iterations > 1)
     return without_graph(ev, in);
-  check_keys(ev, rotations, plan.levels, plan.options);
+  check_keys(ev, rotations, plan.eval_mod(), plan.options);
   watch::Task task(steps(), "bootstrap");
   const auto lock = watch::lock(mutex_);
   std::vector<Signature> wanted;

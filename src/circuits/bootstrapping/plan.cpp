@@ -46,12 +46,23 @@ double exact_q0(const ckks::Params& params) {
   return static_cast<double>(product);
 }
 
-// Lowest level that limbs can be dropped to from `from` and that still leaves `levels` above
-// target.
-u32 lowest_start(const ckks::Params& params, u32 from, u32 target, u32 levels) {
-  for (u32 l = target + levels; l <= from; ++l)
-    if (ckks::can_drop_to(params, from, l)) return l;
-  return from;
+// Whether the modulus of a level has room for something of this scale.
+bool holds(const ckks::Params& params, u32 level, double log_scale) {
+  return log_scale + 1.0 < params.log_q(level);
+}
+
+// Lowest level that limbs can be dropped to from that of `from`, that still leaves `levels` above
+// target, and whose last factor of SlotToCoeff has room for the large scale that it starts with.
+std::optional<u32> lowest_start(const ckks::Params& params, const ArcsinePlan& from, u32 target,
+                                u32 levels) {
+  for (u32 l = target + levels; l <= from.level; ++l) {
+    double plain = 0.0;
+    for (u32 i = 0; i < levels; ++i) plain += std::log2(params.rescale_ratio(l - i)) / levels;
+    if (ckks::can_drop_to(params, from.level, l) &&
+        holds(params, l - levels + 1, std::log2(from.scale) + plain))
+      return l;
+  }
+  return std::nullopt;
 }
 
 void check_target(const BootstrapOptions& o, u32 highest) {
@@ -66,25 +77,62 @@ u32 coeff_to_slot_levels(const BootstrapOptions& o) {
   return static_cast<u32>(o.coeff_to_slot_stages.size()) - u32(*o.savings.over_mod_raise);
 }
 
+// Level and scale after EvalMod, which ends at this level and scale, and the arcsine.
+ArcsinePlan after_arcsine(const ckks::Params& params, const BootstrapOptions& o, u32 end,
+                          double scale) {
+  return o.arcsine_degree ? plan_arcsine(params, end, scale) : ArcsinePlan{end, scale, 0};
+}
+
+// The highest level of a result when EvalMod and arcsine end at `after`, which may be too low.
+std::optional<u32> highest_output(const BootstrapOptions& o, u32 after) {
+  // SlotToCoeff first: one level brings the scale back to the canonical one.
+  const u32 taken = o.order == BootstrapOrder::slot_to_coeff_first
+                        ? 1
+                        : static_cast<u32>(o.slot_to_coeff_stages.size());
+  return after >= taken ? std::optional(after - taken) : std::nullopt;
+}
+
+// The lowest level whose primes are enough for the result, if that is not the normal top.
+std::optional<u32> short_base(const ckks::Params& params, const BootstrapOptions& o,
+                              double eval_mod_scale) {
+  constexpr u32 kArcsineLevels = 3;  // at most
+  if (!o.target_level || !o.savings.short_raise) return std::nullopt;
+  const u32 least = o.arcsine_degree ? kArcsineLevels : 1;
+  for (u32 base = least; base < params.normal_top_level(); ++base) {
+    if (!params.is_short_base(base) || !holds(params, base, std::log2(eval_mod_scale))) continue;
+    const ArcsinePlan after = after_arcsine(params, o, base, eval_mod_scale);
+    if (highest_output(o, after.level).value_or(0) < *o.target_level || after.level == 0) continue;
+    const bool first = o.order == BootstrapOrder::slot_to_coeff_first;
+    const double joined =  // halves with the last rescale, or a constant
+        std::log2(params.scale(after.level - 1) * params.rescale_ratio(after.level));
+    const auto stc = static_cast<u32>(o.slot_to_coeff_stages.size());
+    if (first ? holds(params, after.level, joined)
+              : lowest_start(params, after, *o.target_level, stc).has_value())
+      return base;
+  }
+  return std::nullopt;
+}
+
 BootstrapLevels plan_levels(const ckks::Params& params, const BootstrapOptions& o,
-                            const ArcsinePlan& after_eval_mod) {
+                            const ArcsinePlan& after_eval_mod, std::optional<u32> base) {
   const u32 cts = coeff_to_slot_levels(o);
   const u32 stc = static_cast<u32>(o.slot_to_coeff_stages.size());
   BootstrapLevels l{};
-  l.eval_mod_end = params.normal_top_level();
-  l.eval_mod = l.eval_mod_end + kEvalModLevels;
+  l.short_base = base;
+  l.eval_mod_end = base.value_or(params.normal_top_level());
+  l.eval_mod = params.normal_top_level() + kEvalModLevels;
   l.raised = l.eval_mod + cts;
   const u32 after = after_eval_mod.level;
   if (o.order == BootstrapOrder::slot_to_coeff_first) {
     l.input = stc, l.slot_to_coeff = stc;
-    l.output = after - 1;  // one level brings the scale back to the canonical one
-    check_target(o, l.output);
-    l.output = o.target_level.value_or(l.output);
+    // One level brings the scale back to the canonical one.
+    l.output = o.target_level.value_or(after - 1);
     return l;
   }
   l.input = 0;
-  check_target(o, after - stc);
-  l.slot_to_coeff = o.target_level ? lowest_start(params, after, *o.target_level, stc) : after;
+  l.slot_to_coeff = o.target_level
+                        ? lowest_start(params, after_eval_mod, *o.target_level, stc).value_or(after)
+                        : after;
   l.output = o.target_level.value_or(l.slot_to_coeff - stc);
   return l;
 }
@@ -199,21 +247,30 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   if (!options.message_ratio) options.message_ratio = best_message_ratio(params, options);
   p.options = std::move(options);
   const BootstrapOptions& o = p.options;
-  p.joined = slots < params.slots() && o.order == BootstrapOrder::coeff_to_slot_first;
+  p.joined = slots < params.slots() && !p.only_real();
   p.q0 = exact_q0(params);
   p.scale_up =
       static_cast<u32>(std::lround(params.log_q(0)) - params.spec().log_scale - *o.message_ratio);
   const u32 bottom = params.normal_top_level(), top = bottom + kEvalModLevels;
   p.eval_scale = eval_scale_of(params);
-  p.reduced = {bottom, p.eval_scale, 0};
-  for (u32 l = top; l > bottom; --l)
-    p.reduced.scale = p.reduced.scale * p.reduced.scale / params.rescale_ratio(l);
-  if (o.arcsine_degree) p.reduced = plan_arcsine(params, bottom, p.reduced.scale);
-  p.levels = plan_levels(params, o, p.reduced);
+  double scale = p.eval_scale;  // at EvalMod's end
+  for (u32 l = top; l > bottom; --l) scale = scale * scale / params.rescale_ratio(l);
+  p.reduced = after_arcsine(params, o, bottom, scale);
+  check_target(o, highest_output(o, p.reduced.level).value());
+  const auto base = short_base(params, o, scale);
+  if (base) p.reduced = after_arcsine(params, o, *base, scale);
+  p.levels = plan_levels(params, o, p.reduced, base);
 
   const double cts = coeff_to_slot_gain(params, p.mod1);
   p.coeff_to_slot_factor = std::pow(cts, 1.0 / static_cast<double>(o.coeff_to_slot_stages.size()));
-  if (o.order == BootstrapOrder::slot_to_coeff_first) return p;
+  if (o.order == BootstrapOrder::slot_to_coeff_first) {
+    // What goes through the sine is divided by q0 / Delta'; unpacking and the real part multiply.
+    const double ratio = p.q0 / (params.scale(0) * std::exp2(p.scale_up));
+    p.read_scale = p.reduced.scale / ratio * o.pack * (p.real_part() ? 2.0 : 1.0);
+    const u32 level = p.reduced.level;
+    p.halves_scale = params.scale(level - 1) * params.rescale_ratio(level) / p.read_scale;
+    return p;
+  }
   const u32 stc = static_cast<u32>(o.slot_to_coeff_stages.size());
   p.output_scale = params.scale(p.levels.slot_to_coeff - stc);
   const double raised = params.scale(0) * std::exp2(p.scale_up);  // Delta'
@@ -231,7 +288,7 @@ std::vector<DiagonalMatrix> coeff_to_slot_matrices(const BootstrapPlan& p) {
 
 std::vector<DiagonalMatrix> slot_to_coeff_matrices(const BootstrapPlan& p) {
   return slot_to_coeff_factors(p.slots(), p.options.slot_to_coeff_stages, p.slot_to_coeff_factor,
-                               p.joined);
+                               p.joined && !p.slot_to_coeff_first());
 }
 
 }  // namespace crenel::circuits

@@ -4,6 +4,7 @@
 #include "circuits/mod1/arcsine.h"
 #include "circuits/mod1/sine_fit.h"
 #include "crenel/circuits/bootstrapping.h"
+#include "rlwe/short_levels.h"
 
 namespace crenel::circuits {
 
@@ -15,14 +16,24 @@ struct BootstrapPlan {
   bool ratio_chosen = false;  ///< the message ratio among them
   BootstrapLevels levels;
   Mod1Params mod1;
-  bool joined = false;      ///< real and imaginary parts share one ciphertext: slots < N/2
-  double q0 = 0.0;          ///< Q_0
-  u32 scale_up = 0;         ///< log2 of the integer the message is multiplied by before ModRaise
-  double eval_scale = 0.0;  ///< E: scale at the start of EvalMod
-  ArcsinePlan reduced;      ///< level and scale after EvalMod and the arcsine
+  bool joined = false;  ///< real and imaginary parts share one ciphertext: slots < N/2, not real
+                        ///< coefficients alone
+  double q0 = 0.0;      ///< Q_0
+  u32 scale_up = 0;     ///< log2 of the integer the message is multiplied by before ModRaise
+  double eval_scale = 0.0;            ///< E: scale at the start of EvalMod
+  ArcsinePlan reduced;                ///< level and scale after EvalMod and the arcsine
   double coeff_to_slot_factor = 1.0;  ///< of each CoeffToSlot matrix
   double slot_to_coeff_factor = 1.0;  ///< of each SlotToCoeff matrix
   double output_scale = 0.0;          ///< SlotToCoeff first: not used
+  double read_scale = 0.0;            ///< SlotToCoeff first: that EvalMod's result is read at
+  double halves_scale = 0.0;          ///< of join_halves(): of the plaintexts that join them
+
+  /// The level, above the normal ones, as CoeffToSlot and EvalMod have it.
+  u32 upper(u32 level) const {
+    return levels.short_base ? rlwe::short_level(*levels.short_base, level) : level;
+  }
+  u32 raised() const { return upper(levels.raised); }
+  u32 eval_mod() const { return upper(levels.eval_mod); }
 
   u64 slots() const { return options.slots * options.pack; }  ///< of what is bootstrapped at once
   bool slot_to_coeff_first() const { return options.order == BootstrapOrder::slot_to_coeff_first; }
@@ -31,6 +42,8 @@ struct BootstrapPlan {
   bool only_real() const {
     return slot_to_coeff_first() && options.message == BootstrapMessage::real && options.pack == 1;
   }
+  /// SlotToCoeff first, what EvalMod leaves in two halves is joined with the last rescale.
+  bool join_halves() const { return joined && slot_to_coeff_first(); }
   /// OverModRaise: the first factor of CoeffToSlot takes no level.
   bool over_mod_raise() const { return options.savings.over_mod_raise.value(); }
   /// The real part is taken at the end.

@@ -199,6 +199,14 @@ SlotError slot_error(double coefficient_variance, u32 log_n, u64 slots, double l
   return gaussian(coefficient_variance * std::exp2(log_n - 2 * log_scale), slots);
 }
 
+SlotError halves_error(const BootstrapModel& m) {
+  if (!m.log_halves_scale) return {};
+  // Polynomials of 4 slots coefficients. Slots of the members of a pack add up.
+  const double coefficients = 4.0 * static_cast<double>(m.slots);
+  const double rms = std::sqrt(coefficients / 12.0) * std::exp2(-*m.log_halves_scale) * m.pack;
+  return {rms, rms * maximum_factor(m.slots / m.pack)};
+}
+
 PrecisionEstimate estimate_precision(const BootstrapModel& model, const Message& message) {
   check(model, message);
   const auto stc = stc_variance(model, message);

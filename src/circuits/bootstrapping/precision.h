@@ -41,6 +41,8 @@ struct BootstrapModel {
   bool over_mod_raise = false;
   /// The conjugation after CtS acts on the ciphertext before the last rescale.
   bool conjugate_before_rescale = false;
+  /// StC first: log2 of the scale of the diagonals that join real and imaginary parts, if they do.
+  std::optional<double> log_halves_scale = {};
 };
 
 /// Of the slots: root mean square, and expected largest absolute value.
@@ -74,6 +76,9 @@ struct RatioChoice {
 /// The smallest rho that reaches `wanted_bits`, or the best one where none does.
 RatioChoice recommended_message_ratio(const Message& message, double wanted_bits,
                                       BootstrapModel model = {});
+
+/// StC first: the roundings of the diagonals that join real and imaginary parts, for |slot| <= 1.
+SlotError halves_error(const BootstrapModel& model);
 
 // ---- Parts, for tests and for callers that measure one operation. ----
 

@@ -11,10 +11,6 @@
 namespace crenel::circuits {
 namespace {
 
-u32 limbs_at(const ckks::Params& params, u32 level) {
-  return params.window_end(level) - params.window_begin(level);
-}
-
 // Diagonals are all encoded at the geometric mean of the rescale ratios (state.cpp).
 std::vector<TransformLevel> transform_levels(const ckks::Params& params,
                                              std::span<const u32> stages, u32 top, double factor) {
@@ -43,7 +39,8 @@ double worst(const BootstrapModel& model, BootstrapOrder order, BootstrapMessage
   // The last rescale, of vectors over the members of their pack, and the rotations of unpacking.
   const double last = (2.0 * model.pack - 1.0) * rescale_variance(model.dense_weight);
   const auto rounding = slot_error(last, model.log_n, model.slots / model.pack, model.log_scale);
-  return std::hypot(slotwise_error(model), estimate.eval_mod.max, rounding.max);
+  return std::hypot(slotwise_error(model), estimate.eval_mod.max,
+                    std::hypot(rounding.max, halves_error(model).max));
 }
 
 const char* name_of(BootstrapValues values) {
@@ -90,6 +87,7 @@ BootstrapModel model_of(const ckks::Params& params, const BootstrapPlan& plan) {
   m.stc = transform_levels(params, o.slot_to_coeff_stages, plan.levels.slot_to_coeff,
                            plan.slot_to_coeff_factor);
   m.hoisted = o.keys == KeyMode::hoisted;
+  if (plan.join_halves()) m.log_halves_scale = std::log2(plan.halves_scale);
   return m;
 }
 
@@ -113,18 +111,18 @@ u64 workspace_bytes(const ckks::Params& params, const BootstrapPlan& plan) {
   // EvalMod's basis elements and their lowered copies: 21 ciphertexts of its top level were counted
   // at the peak, the pool's size classes included.
   constexpr u64 kCiphertexts = 24;
-  const u64 limb = params.ring_dim() * sizeof(u32), parts = plan.joined ? 1 : 2;
-  const u64 eval_mod = kCiphertexts * 2 * parts * limbs_at(params, plan.levels.eval_mod) * limb;
+  const u64 limb = params.ring_dim() * sizeof(u32), parts = plan.joined || plan.only_real() ? 1 : 2;
+  const u64 eval_mod = kCiphertexts * 2 * parts * params.limb_count(plan.eval_mod()) * limb;
   // CoeffToSlot: every giant step's sum, the digits, input and results, in the extended basis.
   u64 giants = 1;
   for (u32 stages : plan.options.coeff_to_slot_stages)
     giants = std::max<u64>(giants, u64(1) << (stages + 1) / 2);
-  const u64 extended = limbs_at(params, plan.levels.raised) + params.alpha();
+  const u64 extended = params.limb_count(plan.raised()) + params.alpha();
   const u64 transform = (3 * giants + 2 * params.dnum() + 8) * extended * limb * 5 / 4;
   // Unpacking rotates half of the members at once, a real part all of them.
   u64 unpack = 0;
   if (plan.options.pack > 1) {
-    const u64 limbs = limbs_at(params, plan.levels.output), all = limbs + params.alpha();
+    const u64 limbs = params.limb_count(plan.levels.output), all = limbs + params.alpha();
     const u64 digits = (limbs - 1) / params.alpha() + 2;  // that may start inside one
     unpack = plan.options.pack * ((digits + 2) * all + 6 * limbs) * limb * 5 / 4;
   }
@@ -144,6 +142,10 @@ BootstrapReport report_of(const ckks::Params& params, const BootstrapPlan& plan)
   r.values_error = expected_error_of(params, plan, message_of(r.values, plan.options.message));
   r.keys = plan.options.keys.value();
   r.over_mod_raise = plan.over_mod_raise();
+  r.raised_limbs = params.limb_count(plan.raised());
+  r.eval_mod_limbs = params.limb_count(plan.eval_mod());
+  r.full_raised_limbs = params.limb_count(plan.levels.raised);
+  r.full_eval_mod_limbs = params.limb_count(plan.levels.eval_mod);
   r.iterations = plan.options.iterations;
   r.correction_bits = correction_bits(params, plan);
   r.workspace_bytes = workspace_bytes(params, plan);
@@ -167,7 +169,7 @@ std::string BootstrapReport::text() const {
       << "keys            " << key_count << ", " << mebibytes(key_bytes) << "\n"
       << "plaintexts      " << mebibytes(plaintext_bytes) << "\n"
       << "workspace       at most " << mebibytes(workspace_bytes) << " for one "
-      << (pack > 1 ? "bootstrap" : "ciphertext") << "\n"
+      << (pack > 1 ? "bootstrap" : "ciphertext") << ", as often as a batch has them\n"
       << "message ratio   2^" << message_ratio << (ratio_chosen ? ", chosen" : ", given") << " for "
       << name_of(values) << " values within 1: largest error about " << bits(values_error) << "\n"
       << "expected error  about " << bits(expected_error)
@@ -180,8 +182,12 @@ std::string BootstrapReport::text() const {
       << " a bootstrap\n"
       << "key mode        " << (keys == KeyMode::hoisted ? "hoisted" : "minimal")
       << (keys_decided ? ", and the slots: what the keys given serve" : "");
-  out << "\nsavings         "
-      << (over_mod_raise ? "OverModRaise: CoeffToSlot's first factor takes no level" : "none");
+  const char* const first = "OverModRaise: CoeffToSlot's first factor takes no level";
+  out << "\nsavings         " << (over_mod_raise ? first : levels.short_base ? "" : "none");
+  if (levels.short_base)
+    out << (over_mod_raise ? "; " : "") << "raised to " << raised_limbs << " primes in place of "
+        << full_raised_limbs << ", EvalMod from " << eval_mod_limbs << " in place of "
+        << full_eval_mod_limbs << ", over those of level " << *levels.short_base;
   if (!notice.empty()) out << "\nnote            " << notice;
   return out.str();
 }

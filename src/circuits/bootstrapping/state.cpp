@@ -8,6 +8,7 @@
 #include "circuits/bootstrapping/defaults.h"
 #include "circuits/bootstrapping/key_fit.h"
 #include "circuits/bootstrapping/report.h"
+#include "circuits/dft/dft.h"
 #include "circuits/linear_transform/keys.h"
 #include "ckks/batch_request.h"
 #include "crenel/core/watch.h"
@@ -67,7 +68,9 @@ std::vector<i64> trace_rotations(const ckks::Params& params, u64 slots) {
 }  // namespace
 
 BootstrapMatrices::BootstrapMatrices(const BootstrapPlan& plan)
-    : coeff_to_slot(coeff_to_slot_matrices(plan)), slot_to_coeff(slot_to_coeff_matrices(plan)) {}
+    : coeff_to_slot(coeff_to_slot_matrices(plan)), slot_to_coeff(slot_to_coeff_matrices(plan)) {
+  if (plan.join_halves()) halves = joined_halves(plan.slots());
+}
 
 // Of every matrix, and of the trace.
 std::vector<RotationNeed> BootstrapMatrices::rotations(const ckks::Params& params,
@@ -75,7 +78,7 @@ std::vector<RotationNeed> BootstrapMatrices::rotations(const ckks::Params& param
   std::vector<RotationNeed> needs;
   std::span<const DiagonalMatrix> first = coeff_to_slot;
   if (plan.over_mod_raise()) {
-    RotationNeed raised{{}, first[0].slots, plan.levels.raised, true};
+    RotationNeed raised{{}, first[0].slots, plan.raised(), true};
     for (const auto& [k, values] : first[0].diagonals) raised.steps.push_back(static_cast<i64>(k));
     needs.push_back(std::move(raised));
     first = first.subspan(1);
@@ -89,9 +92,10 @@ std::vector<RotationNeed> BootstrapMatrices::rotations(const ckks::Params& param
            matrix.slots, level--});
     }
   };
-  add(first, plan.levels.raised);
+  add(first, plan.raised());
   add(slot_to_coeff, plan.levels.slot_to_coeff);
-  needs.push_back({trace_rotations(params, plan.slots()), params.slots(), plan.levels.raised});
+  if (halves) add(std::span(&*halves, 1), plan.reduced.level);
+  needs.push_back({trace_rotations(params, plan.slots()), params.slots(), plan.raised()});
   if (plan.options.pack > 1)
     needs.push_back({MonomialPacking::rotations(plan.options.slots, plan.options.pack),
                      params.slots(), plan.levels.output});
@@ -101,8 +105,9 @@ std::vector<RotationNeed> BootstrapMatrices::rotations(const ckks::Params& param
 ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
                                        const BootstrapOptions& options) {
   const BootstrapPlan plan = plan_bootstrap(params, with_any_ratio(options));
-  // Also what a program does between bootstraps, which never is above the top normal level.
-  const u32 least = params.normal_top_level();
+  // Also what a program does between bootstraps, which never is above the top normal level, nor, by
+  // rotation keys that are no larger for it, above the one whose primes a short raise keeps.
+  const u32 least = params.normal_top_level(), low = plan.levels.short_base.value_or(least);
   ckks::KeyRequest request;
   for (const RotationNeed& need : BootstrapMatrices(plan).rotations(params, plan)) {
     if (need.turned) {
@@ -110,13 +115,13 @@ ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
       continue;
     }
     for (i64 steps : need.steps) {
-      u32& level = request.rotation_levels.try_emplace(steps, least).first->second;
-      level = std::max(level, need.level);
+      u32& level = request.rotation_levels.try_emplace(steps, low).first->second;
+      level = rlwe::both(level, need.level);
     }
   }
   for (const auto& [steps, level] : request.rotation_levels) request.rotations.push_back(steps);
   request.conjugate = true;
-  request.conjugation_level = std::max(least, plan.levels.eval_mod);
+  request.conjugation_level = rlwe::both(least, plan.eval_mod());
   request.relinearisation_level = request.conjugation_level;
   request.encapsulation = true;
   return request;
@@ -133,26 +138,33 @@ Bootstrapper::State::State(const ckks::Context& c, BootstrapPlan p,
       rotations(matrices.rotations(c.params(), plan)),
       packing(*c.state().ring, plan.options.slots, plan.options.pack, plan.levels.input,
               plan.levels.output) {
+  if (plan.levels.short_base)
+    c.state().ring->make_short_levels(*plan.levels.short_base, plan.levels.raised);
   std::span<const DiagonalMatrix> regular = matrices.coeff_to_slot;
   if (plan.over_mod_raise()) regular = regular.subspan(1);
-  const auto first = transform_options(c, plan, regular, plan.levels.raised, true);
+  const auto first = transform_options(c, plan, regular, plan.raised(), true);
   const auto last = transform_options(c, plan, matrices.slot_to_coeff, plan.levels.slot_to_coeff,
                                       !plan.slot_to_coeff_first());
+  LinearTransformOptions join;
+  join.level = plan.reduced.level;
+  join.plain_scale = plan.halves_scale;
+  join.keys = plan.options.keys.value();
   u64 bytes = bytes_of(c, regular, first) + bytes_of(c, matrices.slot_to_coeff, last);
+  if (matrices.halves) bytes += plaintext_bytes_of(c, *matrices.halves, join);
   if (plan.over_mod_raise())
-    bytes += raised_plaintext_bytes(c, matrices.coeff_to_slot[0], plan.levels.raised);
+    bytes += raised_plaintext_bytes(c, matrices.coeff_to_slot[0], plan.raised());
   device::expect_room(c.device(), {.device = bytes}, [&] {
     return core::MemoryRequest{.what = "plaintexts of a bootstrapper",
                                .advice = "bootstrap fewer slots, or in more stages"};
   });
-  u64 diagonals = 0;
+  u64 diagonals = matrices.halves ? matrices.halves->diagonals.size() : 0;
   for (const auto* factors : {&matrices.coeff_to_slot, &matrices.slot_to_coeff})
     for (const auto& factor : *factors) diagonals += factor.diagonals.size();
   watch::Task task(diagonals, "bootstrapper");
-  if (plan.over_mod_raise())
-    raised_factor.emplace(c, matrices.coeff_to_slot[0], plan.levels.raised);
+  if (plan.over_mod_raise()) raised_factor.emplace(c, matrices.coeff_to_slot[0], plan.raised());
   coeff_to_slot = transforms(c, regular, first);
   slot_to_coeff = transforms(c, matrices.slot_to_coeff, last);
+  if (matrices.halves) halves.emplace(c, *matrices.halves, join);
   task.finish();
 }
 
@@ -171,7 +183,8 @@ std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(
       cat("bootstrapper ", o.slots, " ", o.pack, " ", o.message_ratio.value(), " ", int(o.values),
           plan.ratio_chosen, " ", int(o.message), " ", int(o.order), " ", o.arcsine_degree, " ",
           o.target_level ? cat(*o.target_level) : "highest", " ", o.iterations, " ",
-          int(o.keys.value()), " ", o.graph, plan.over_mod_raise(), o.savings.folded_sums);
+          int(o.keys.value()), " ", o.graph, plan.over_mod_raise(), o.savings.folded_sums,
+          o.savings.short_raise);
   for (const auto* stages : {&o.coeff_to_slot_stages, &o.slot_to_coeff_stages}) {
     key += " |";
     for (u32 s : *stages) key += cat(" ", s);
@@ -192,14 +205,12 @@ bool serves(const ckks::Evaluator::State& s, const RotationNeed& need) {
 }
 
 void Bootstrapper::State::check_keys(const ckks::Evaluator& ev,
-                                     std::span<const RotationNeed> rotations,
-                                     const BootstrapLevels& levels,
+                                     std::span<const RotationNeed> rotations, u32 level,
                                      const BootstrapOptions& options) {
   const auto& s = ev.state();
   const u32 log_n = s.params().log_n();
   const rlwe::KeyId others[] = {ring::galois_element_for_conjugation(log_n), rlwe::kRelinearisation,
                                 rlwe::kDenseToSparse};
-  const u32 level = levels.eval_mod;
   const auto has = [&](rlwe::KeyId id) { return s.has_key(id, level); };
   const auto served = [&](const RotationNeed& need) { return serves(s, need); };
   if (std::all_of(std::begin(others), std::end(others), has) &&
@@ -212,7 +223,7 @@ void Bootstrapper::State::check_keys(const ckks::Evaluator& ev,
       if (need.turned)
         turned.push_back(rlwe::turned_key(ring::galois_element_for_rotation(k, log_n)));
       else
-        demand.rotation(k, {need.level, s.rotation_level(k, need.slots)});
+        demand.rotation(k, {need.level, s.rotation_level(k, need.slots, need.level)});
     }
   for (rlwe::KeyId id : others) demand.key(id, {level, s.key_level(id)});
   for (rlwe::KeyId id : turned) demand.key(id, {level, s.key_level(id)});

@@ -25,6 +25,7 @@ bool serves(const ckks::Evaluator::State& s, const RotationNeed& need);
 /// The matrices of a plan, for key requests and for plaintexts.
 struct BootstrapMatrices {
   std::vector<DiagonalMatrix> coeff_to_slot, slot_to_coeff;
+  std::optional<DiagonalMatrix> halves;
   explicit BootstrapMatrices(const BootstrapPlan& plan);
   std::vector<RotationNeed> rotations(const ckks::Params& params, const BootstrapPlan& plan) const;
 };
@@ -47,6 +48,7 @@ struct Bootstrapper::State {
   std::vector<i64> trace_steps;
   std::optional<RaisedTransform> raised_factor;  ///< the first of CoeffToSlot, with OverModRaise
   std::vector<LinearTransform> coeff_to_slot, slot_to_coeff;
+  std::optional<LinearTransform> halves;  ///< what joins them, with BootstrapPlan::join_halves()
   std::vector<RotationNeed> rotations;
   MonomialPacking packing;
 
@@ -55,10 +57,10 @@ struct Bootstrapper::State {
   static std::shared_ptr<State> shared(const ckks::Context& context, BootstrapPlan plan,
                                        const BootstrapMatrices* matrices = nullptr);
 
-  /// KeyMissingError that names every missing key, and the call that makes all. `levels`: the
-  /// plan's; conjugation and relinearisation are at most at the level where EvalMod starts.
+  /// KeyMissingError that names every missing key, and the call that makes all. `level`: the
+  /// highest of conjugation and relinearisation, where EvalMod starts.
   static void check_keys(const ckks::Evaluator& ev, std::span<const RotationNeed> rotations,
-                         const BootstrapLevels& levels, const BootstrapOptions& options);
+                         u32 level, const BootstrapOptions& options);
   /// OutOfMemoryError where the largest of the linear transforms alone has no room.
   void expect_room(const ckks::Evaluator& ev, u32 batch) const;
   /// Slots (in a list also fewer), level and scale of an input; returns whether its scale is
@@ -77,8 +79,9 @@ struct Bootstrapper::State {
   /// slots in bit-reversed order, a stride of N / (2 slots) apart.
   Ct to_coefficients(const Ev& ev, Ct a) const;
   /// Coefficients t q0 / 2^scale_up of level 0 to slots sin(2 pi t) / 2 pi, at the large scale and
-  /// the level that EvalMod ends with. Other coefficients do not count, and with only_real()
-  /// neither do imaginary parts.
+  /// the level that EvalMod ends with; with join_halves() those of real parts, then those of
+  /// imaginary ones. Other coefficients do not count, and with only_real() neither do imaginary
+  /// parts.
   Ct sine_of_coefficients(const Ev& ev, const Ct& a) const;
 
  private:
@@ -118,7 +121,7 @@ struct Bootstrapper::State {
   Ct traced(const Ev& ev, Ct a) const;
   Ct raise_to_slots(const Ev& ev, const Ct& a) const;
   Ct apply(const Ev& ev, const std::vector<LinearTransform>& factors, Ct a) const;
-  Ct modular_reduction(const Ev& ev, const Ct& a) const;
+  Ct modular_reduction(const Ev& ev, Ct a) const;
   Ct back_to_slots(const Ev& ev, Ct a) const;
   Ct finish(const Ev& ev, Ct a) const;
   Ct refined(const Ev& ev, const Ct& rows) const;

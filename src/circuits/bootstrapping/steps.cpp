@@ -1,6 +1,21 @@
 #include "circuits/bootstrapping/steps.h"
 
 namespace crenel::circuits {
+namespace {
+
+// a += its image, in place: the bits of a key switch, an automorphism and a sum, in a pass less.
+void add_rotated(const ckks::Evaluator& ev, ckks::Ciphertext& a, u64 element) {
+  const auto& s = ev.state();
+  const auto switcher = s.switcher();
+  const rlwe::View both = a.data().poly.view();
+  const rlwe::ConstView b = both.components(0, 1);
+  const auto keys = s.lease(element);
+  const rlwe::Poly sum = switcher.switch_key(both.components(1, 1), keys[0], a.level());
+  const rlwe::Poly switched = switcher.mod_down(sum, a.level(), &b);
+  s.kernels().automorphism_add(*s.stream, both, switched.view(), element);
+}
+
+}  // namespace
 
 using ckks::Ciphertext;
 using ckks::Evaluator;
@@ -45,8 +60,14 @@ Ciphertext trace(const Evaluator& ev, Ciphertext a, std::span<const i64> steps) 
   // summed.
   const u64 slots = a.slots();
   a = with_slots(std::move(a), ev.context().params().slots());
-  for (i64 step : steps) a = ev.add(a, ev.rotate(a, step));
+  for (i64 step : steps)
+    add_rotated(ev, a, ev.state().rotation_element(step, a.slots(), a.level()));
   return with_slots(std::move(a), slots);
+}
+
+Ciphertext add_conjugate(const Evaluator& ev, Ciphertext a) {
+  add_rotated(ev, a, ev.state().conjugation_element(a.level()));
+  return a;
 }
 
 Ciphertext with_slots(Ciphertext a, u64 slots) {

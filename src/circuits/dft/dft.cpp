@@ -160,12 +160,7 @@ DiagonalMatrix repeated(const DiagonalMatrix& m) {
 
 }  // namespace
 
-std::vector<DiagonalMatrix> slot_to_coeff_factors(u64 slots, std::span<const u32> stages,
-                                                  double factor, bool joined) {
-  auto factors = factors_of(slots, stages, factor, false);
-  if (!joined) return factors;
-  // w_j = x_j + i x_(j + slots): on both halves, first  (1 | i) x + (i | 1) rotate(x, slots).
-  const DiagonalMatrix first = repeated(factors[0]);
+DiagonalMatrix joined_halves(u64 slots) {
   DiagonalMatrix combine{2 * slots, {}};
   auto &own = combine.diagonals[0], &other = combine.diagonals[slots];
   const Complex unit(0.0, 1.0);
@@ -173,7 +168,13 @@ std::vector<DiagonalMatrix> slot_to_coeff_factors(u64 slots, std::span<const u32
     own.push_back(i < slots ? Complex(1.0) : unit);
     other.push_back(i < slots ? unit : Complex(1.0));
   }
-  factors[0] = compose(first, combine);
+  return combine;
+}
+
+std::vector<DiagonalMatrix> slot_to_coeff_factors(u64 slots, std::span<const u32> stages,
+                                                  double factor, bool joined) {
+  auto factors = factors_of(slots, stages, factor, false);
+  if (joined) factors[0] = compose(repeated(factors[0]), joined_halves(slots));
   return factors;
 }
 

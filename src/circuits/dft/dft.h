@@ -8,6 +8,10 @@
 
 namespace crenel::circuits {
 
+/// w_j = x_j + i x_(j + slots) on both halves of 2 * slots entries: (1 | i) x + (i | 1) rotate(x,
+/// slots).
+DiagonalMatrix joined_halves(u64 slots);
+
 /// The forward special FFT on `slots` values without its bit reversal, as factors applied first to
 /// last: folded coefficients m_k + i m_(k + slots) in bit-reversed order to slots. `stages` says
 /// how many of the log2(slots) butterfly stages each factor takes. Every entry is multiplied by

@@ -10,6 +10,7 @@
 #include "ckks/scale.h"
 #include "core/sha256.h"
 #include "crenel/core/error.h"
+#include "rlwe/short_levels.h"
 
 namespace crenel::ckks {
 
@@ -151,16 +152,30 @@ u32 Params::chain_limbs() const {
 }
 const std::vector<u64>& Params::primes() const { return state_->primes; }
 u32 Params::window_begin(u32 level) const {
-  return static_cast<u32>(state_->spec.terminal.size()) - state_->spec.levels.at(level).terminal;
+  return static_cast<u32>(state_->spec.terminal.size()) -
+         state_->spec.levels.at(rlwe::ordinary(level)).terminal;
 }
 u32 Params::window_end(u32 level) const {
-  return static_cast<u32>(state_->spec.terminal.size()) + state_->spec.levels.at(level).main;
+  const bool foot = rlwe::is_short(level) && rlwe::ordinary(level) == normal_top_level();
+  const u32 l = foot ? rlwe::base_of(level) : rlwe::ordinary(level);
+  return static_cast<u32>(state_->spec.terminal.size()) + state_->spec.levels.at(l).main;
+}
+u32 Params::limb_count(u32 level) const {
+  const u32 all = window_end(rlwe::ordinary(level)) - window_begin(level);
+  return rlwe::is_short(level)
+             ? all - (window_end(normal_top_level()) - window_end(rlwe::base_of(level)))
+             : all;
 }
 double Params::scale(u32 level) const {
   return state_->scales[level <= state_->spec.normal_top_level ? level : 0];
 }
-double Params::rescale_ratio(u32 level) const { return state_->ratios.at(level); }
-double Params::log_q(u32 level) const { return state_->log_q.at(level); }
+double Params::rescale_ratio(u32 level) const { return state_->ratios.at(rlwe::ordinary(level)); }
+double Params::log_q(u32 level) const {
+  const auto& log_q = state_->log_q;
+  if (!rlwe::is_short(level)) return log_q.at(level);
+  return log_q.at(rlwe::ordinary(level)) - log_q.at(normal_top_level()) +
+         log_q.at(rlwe::base_of(level));
+}
 double Params::max_value(u32 level, double scale) const {
   if (level > max_level())
     throw ParameterError(cat("level ", level, ", expected at most ", max_level()),

@@ -124,6 +124,22 @@ PublicKey SecretKey::make_public_key() {
   return key;
 }
 
+namespace {
+
+// visit(part) for each stretch of `limbs`, a subset of `all`, that is contiguous in `all` as well.
+template <class Visitor>
+void for_each_stretch(const LimbSet& limbs, const LimbSet& all, Visitor visit) {
+  for (u32 l = 0; l < limbs.size();) {
+    LimbSet stretch;
+    for (u32 at = static_cast<u32>(all.find(limbs[l]));
+         l < limbs.size() && at < all.size() && limbs[l] == all[at]; ++l, ++at)
+      stretch.push_back(limbs[l]);
+    visit(stretch);
+  }
+}
+
+}  // namespace
+
 SwitchKey SecretKey::sample_zero(ConstView under, const LimbSet& limbs, u32 first, u32 count,
                                  u32 of) {
   auto& stream = ring_->stream();
@@ -139,14 +155,10 @@ SwitchKey SecretKey::sample_zero(ConstView under, const LimbSet& limbs, u32 firs
   k.sample_error(stream, noise.view(), source_.seed(), nonce);
   k.ntt(stream, noise.view_as(Domain::eval), noise.view());
   noise.set_domain(Domain::eval);
-  // `under` may have more primes: each stretch of `limbs` that is contiguous in both.
-  for (u32 l = 0, run = 0; l < limbs.size(); l += run) {
-    const u32 at = static_cast<u32>(under.limbs.find(limbs[l]));
-    for (run = 1; l + run < limbs.size() && at + run < under.limbs.size() &&
-                  limbs[l + run] == under.limbs[at + run];)
-      ++run;
-    k.mul(stream, b.limb_window(l, run), View(a).limb_window(l, run), under.limb_window(at, run));
-  }
+  // `under` may have more primes.
+  for_each_stretch(limbs, under.limbs, [&](const LimbSet& stretch) {
+    k.mul(stream, b.restrict_to(stretch), View(a).restrict_to(stretch), under.restrict_to(stretch));
+  });
   k.sub(stream, b, noise.view(), b);
   return key;
 }
@@ -166,17 +178,23 @@ SwitchKey SecretKey::make_switch_key(ConstView from, ConstView under, u32 max_le
   const auto& chain = ring_->chain();
   const auto [first, count, limbs] = ring_->extent(max_level);
   SwitchKey key = sample_zero(under, limbs, first, count, chain.dnum());
-  if (max_level < ring_->top_level()) key.max_level = max_level;
+  if (is_short(max_level) || max_level < ring_->top_level()) key.max_level = max_level;
   const View b = key.pairs.view().components(0, 1);
   const LimbSet chain_primes = limbs.minus(ring_->special());
+  const auto scalars_of = [&](const LimbSet& primes) {
+    Scalars p;
+    for (u32 i = 0; i < primes.size(); ++i) p.low[i] = p.high[i] = ring_->special_mod(primes[i]);
+    return p;
+  };
   for (u32 j = 0; j < count; ++j) {  // + P s' on the primes of the digit
     const LimbSet digit = chain_primes.intersect(gadget_digit(chain, first + j));
-    Scalars p;
-    for (u32 i = 0; i < digit.size(); ++i) p.low[i] = p.high[i] = ring_->special_mod(digit[i]);
     View entry = b;
     entry.data = b.data + j * b.batch_stride;
     entry.shape.batch = 1;
-    k.mul_add_scalar(stream, entry.restrict_to(digit), from.restrict_to(digit), p);
+    for_each_stretch(digit, from.limbs, [&](const LimbSet& stretch) {
+      k.mul_add_scalar(stream, entry.restrict_to(stretch), from.restrict_to(stretch),
+                       scalars_of(stretch));
+    });
   }
   return key;
 }

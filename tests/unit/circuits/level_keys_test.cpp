@@ -97,5 +97,43 @@ TEST_P(CircuitLevelKeys, OfABootstrapServeIt) {
   }
 }
 
+// Keys for a bootstrap to a low level lack primes in the middle: of whole digits and, with boot30,
+// inside of one.
+TEST_P(CircuitLevelKeys, OfABootstrapToALowLevelServeIt) {
+  if (!exhaustive()) GTEST_SKIP() << "bootstraps take long on ref";
+  test::Rng rng = test::test_rng();
+  for (const char* name : {"toy-boot40", "toy-boot30"}) {
+    SCOPED_TRACE(name);
+    Twins twins(test::world_params(name), GetParam(), rng());
+    const Params& params = twins.context.params();
+    BootstrapOptions options;
+    options.slots = 16;
+    options.target_level = 4;
+    const KeyRequest cut = bootstrap_key_request(params, options);
+    options.target_level.reset();
+    const KeyRequest all = merge(bootstrap_key_request(params, options), cut);
+    EXPECT_LT(key_sizes(params, cut).bytes, key_sizes(params, all).bytes);
+    options.target_level = 4;
+    const EvaluationKeys keys = twins.cut.evaluation_keys(cut);
+    EXPECT_EQ(keys.bytes(), key_sizes(params, cut).bytes);
+    const Evaluator whole = twins.context.evaluator(twins.whole.evaluation_keys(all));
+    const Evaluator limited = twins.context.evaluator(keys);
+    const Bootstrapper boot(twins.context, options);
+    const u32 base = boot.levels().short_base.value();
+    const Ciphertext a = twins.whole.encrypt(test::random_values(rng, 16), 0u, 0.0, 16);
+    const auto expected = test::bits(boot(whole, a));
+    EXPECT_EQ(test::bits(boot(limited, a)), expected);
+    EXPECT_EQ(test::bits(boot(twins.context.evaluator(keys.staged(keys.bytes() - 1)), a)),
+              expected);
+    // Rotations of the program: up to the level whose primes are kept.
+    const i64 step = cut.rotations.front();
+    EXPECT_NO_THROW(limited.rotate(twins.whole.encrypt(Values(4, 0.5), base), step));
+    const Ciphertext high = twins.whole.encrypt(Values(4, 0.5), base + 1);
+    const auto e = test::expect_error<KeyMissingError>([&] { limited.rotate(high, step); });
+    EXPECT_EQ(e.field("level"), cat(base + 1));
+    EXPECT_EQ(e.field("max_level"), cat(base));
+  }
+}
+
 }  // namespace
 }  // namespace crenel::circuits

@@ -1,0 +1,149 @@
+"""What bootstraps of fewer levels and fewer slots cost: by the launches of a GPU, or by a CPU's time."""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import crenel
+from crenel import analyze, ckks
+
+KIND = "crenel-lower-boots"
+FORMAT = 1
+ORDERS = ("coeff_to_slot_first", "slot_to_coeff_first")
+SLACK = 8.0  # how far the largest error of a sound bootstrap may be above its expectation
+
+Row = dict[str, Any]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured.
+
+    slots : of the vectors; 0: all
+    targets : levels of results, None the highest
+    orders : of ORDERS
+    short : with ``short_raise``, without it, or one after the other
+    runs : on devices that compute: bootstraps of fresh values that are timed and compared
+    seed : of the values, which are uniform with absolute values within 1
+    """
+
+    slots: Sequence[int] = (0,)
+    targets: Sequence[int | None] = (None,)
+    orders: Sequence[str] = ORDERS[:1]
+    short: Sequence[bool] = (True,)
+    runs: int = 3
+    seed: int = 0
+
+    def options(self) -> Iterable[ckks.BootstrapOptions]:
+        """Of each row."""
+        for order in self.orders:
+            for slots in self.slots:
+                for target in self.targets:
+                    for short in self.short if target is not None else (True,):
+                        yield ckks.BootstrapOptions(
+                            slots=slots or None, target_level=target, order=order, short_raise=short  # type: ignore[arg-type]
+                        )  # fmt: skip
+
+
+def measure(params: ckks.Params, device: crenel.Device, plan: Plan, say: Say = print) -> list[Row]:
+    """A row for each choice, in the order of `Plan.options`: levels, primes, sizes, and either what launches
+    move with the time that measured ceilings allow (``"cuda:dry"``) or times and the largest error. Raises
+    ParameterError for targets and slots that the parameters do not have."""
+    context = ckks.Context(params, device)
+    client = context.keygen()
+    rng = np.random.default_rng(plan.seed)
+    rows: list[Row] = []
+    for options in plan.options():
+        keys = client.evaluation_keys(bootstrap=options)
+        boot = context.bootstrapper(keys, options)
+        row = _facts(boot, params, options)
+        say(f"{row['slots']} slots to level {row['output']}, EvalMod from {row['eval_mod_limbs']} primes")
+        dry = device.name.startswith("cuda:dry")
+        rows.append(row | (_account(context, client, boot) if dry else _timed(client, boot, plan, rng)))
+        del boot, keys
+    return rows
+
+
+def _facts(boot: ckks.Bootstrapper, params: ckks.Params, options: ckks.BootstrapOptions) -> Row:
+    report = boot.report()
+    return {
+        "slots": report.slots,
+        "order": options.order,
+        "target": options.target_level,
+        "short_raise": options.short_raise,
+        "input": boot.levels.input,
+        "output": boot.levels.output,
+        "short_base": boot.levels.short_base,
+        "raised_limbs": report.raised_limbs,
+        "eval_mod_limbs": report.eval_mod_limbs,
+        "key_count": report.key_count,
+        "key_bytes": report.key_bytes,
+        "plaintext_bytes": report.plaintext_bytes,
+        "workspace_bytes": report.workspace_bytes,
+    }
+
+
+def _account(context: ckks.Context, client: ckks.Client, boot: ckks.Bootstrapper) -> Row:
+    low = client.encrypt([0.5], level=boot.levels.input, slots=boot.report().slots)
+    boot.eager(low)  # what is made in the first call is kept
+    with crenel.profile(context) as account:
+        boot.eager(low)
+    ceilings, records = analyze.load_ceilings(), account.records()
+    total = analyze.total(records, ceilings)
+    stages = {row.name: 1e6 * row.bound for row in analyze.by_stage(records, ceilings)}
+    return {
+        "launches": total.launches,
+        "bytes": total.bytes,
+        "dram_bytes": round(total.dram_bytes),
+        "bound_us": 1e6 * total.bound,
+        "stages_us": stages,
+    }
+
+
+def _timed(client: ckks.Client, boot: ckks.Bootstrapper, plan: Plan, rng: np.random.Generator) -> Row:
+    slots = boot.report().slots
+    walls: list[float] = []
+    cpus: list[float] = []
+    errors: list[float] = []
+    for run in range(plan.runs + 1):  # the first warms the pool, and is compared as well
+        x = rng.uniform(-1, 1, slots) + 1j * rng.uniform(-1, 1, slots)
+        x /= np.maximum(1, np.abs(x))
+        low = client.encrypt(x, level=boot.levels.input, slots=slots)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_utime, time.perf_counter()
+        result = boot(low)
+        errors.append(float(np.abs(client.decrypt(result) - x).max()))  # waits for the result
+        if run:
+            walls.append(time.perf_counter() - before[1])
+            cpus.append(resource.getrusage(resource.RUSAGE_SELF).ru_utime - before[0])
+    report = boot.report()
+    expected = max(report.expected_error, report.values_error)
+    return {
+        "latency_us": 1e6 * statistics.median(walls),
+        "cpu_us": 1e6 * statistics.median(cpus),
+        "runs": len(errors),
+        "error": max(errors),
+        "expected_error": expected,
+        "failures": sum(error > SLACK * expected for error in errors),
+        "correct": max(errors) <= SLACK * expected,
+    }
+
+
+def document(rows: Sequence[Row], params: ckks.Params, plan: Plan, provenance: Row) -> Row:
+    """A record of the rows, for a file."""
+    return {
+        "kind": KIND,
+        "format": FORMAT,
+        "suite": "levels",
+        "provenance": provenance,
+        "params": params.name or params.id,
+        "seed": plan.seed,
+        "results": list(rows),
+    }
