@@ -9,9 +9,12 @@ WRAPPER = (
     *("fhecore.v", "fhecore_collect.v", "fhecore_constants.v", "fhecore_staging.v"),
     *("fhecore_operand.v", "fhecore_or.v", "fhecore_results.v", "fhecore_array.v"),
 )
-WRAPPER_WIDTH = 16  # least, see Config.need_wrapper
+LEAST_WIDTH = {"fhecore": 16, "tensor_pe": 32, "tensor_pe_fhe": 32}  # fhecore: Config.need_wrapper
 ARRAY = ("fhecore_array.v", "fhecore_delay.v", "fhecore_or.v")
+TENSOR = (*BLOCKS, "leading_zeros.v", "compound_adder.v", "tensor_fma.v", "tensor_int8.v")
 NEIGHBOURS = tuple((f"{n}_in", f"{n}_out") for n in ("a", "b", "valid", "first", "last", "bank"))
+TENSOR_NEIGHBOURS = tuple((f"{n}_in", f"{n}_out") for n in ("a", "b", "valid", "first", "last", "format"))
+TENSOR_PERIOD = 640  # below the 709 ps of the A100's boost clock
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,16 @@ def designs(width: int = 32, rows: int = 16, cols: int = 8) -> dict[str, Design]
                 blocks=("fhecore_array",), memory=True,
                 note="unit without its array: operand and result buffers, constants, control",
             ),
+            Design(
+                "tensor_pe", "tensor_pe", (*TENSOR, "tensor_pe.v"), {}, TENSOR_NEIGHBOURS,
+                period=TENSOR_PERIOD, note="element of a tensor core, assumed: FP64, FP32, FP16, INT8",
+            ),
+            Design(
+                "tensor_pe_fhe", "tensor_pe_fhe",
+                (*TENSOR, "tensor_pe.v", "modular_accumulate.v", "modmul_pe_cs.v", "tensor_pe_fhe.v"), {},
+                (*TENSOR_NEIGHBOURS, ("modular_in", "modular_out"), ("bank_in", "bank_out")), constants,
+                TENSOR_PERIOD, note="the same with the modular element beside it",
+            ),
         )
-        if d.top != "fhecore" or width >= WRAPPER_WIDTH
+        if width >= LEAST_WIDTH.get(d.top, 0)
     }  # fmt: skip
