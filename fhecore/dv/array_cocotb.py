@@ -18,7 +18,9 @@ from fhecore.dv import golden, stimulus
 from fhecore.dv.golden import Column, Matrix
 
 SHAPE = config.load()[os.environ.get("FHECORE_SHAPE", "paper")]
-W, R, C, K, LEVELS = SHAPE.word_bits, SHAPE.rows, SHAPE.cols, SHAPE.depth, config.LEVELS
+W, R, C, K = SHAPE.word_bits, SHAPE.rows, SHAPE.cols, SHAPE.depth
+LEVELS = int(os.environ.get("FHECORE_LEVELS", config.LEVELS))  # registers from an element's operands to its result
+LATENCY = SHAPE.latency + LEVELS - config.LEVELS
 
 
 @dataclass
@@ -149,7 +151,7 @@ async def latency(dut):
     bench = await begin(dut, "latency")
     edge = bench.tile()
     await bench.drain()
-    assert bench.last_due - edge == SHAPE.latency == K + R + C - 2 + LEVELS
+    assert bench.last_due - edge == LATENCY == K + R + C - 2 + LEVELS
     if SHAPE.name == "paper":
         assert SHAPE.latency == 44
 
@@ -200,13 +202,13 @@ async def extreme_words(dut):
 async def reset_in_flight(dut):
     """Reset at several moments of a tile: its elements never appear, the next tile is right."""
     bench = await begin(dut, "reset")
-    for moment in (1, K - 1, K + 3, SHAPE.latency - 3):
+    for moment in (1, K - 1, K + 3, LATENCY - 3):
         bench.tile()
         bench.tile(bank=1)
         for _ in range(moment):
             await bench.cycle()
         await bench.reset(1)
-        for _ in range(SHAPE.latency + 4 if moment == K - 1 else 0):
+        for _ in range(LATENCY + 4 if moment == K - 1 else 0):
             await bench.cycle()
         bench.tile()
         await bench.drain()
