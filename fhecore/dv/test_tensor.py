@@ -25,7 +25,7 @@ def build(work, name, files, single_m=23, cells=0):
         *(f"-GSINGLE_M={single_m}", f"-GCELLS={cells}"),
         *(str(path) for path in (*files, HERE / "tensor_pe.cpp")),
     ]
-    tools.compile_bench(command, folder, work, () if cells else tools.ONE_FILE)
+    tools.compile_bench(command, folder, work, () if cells else ("OPT_FAST=-O1", *tools.ONE_FILE))
     return folder / "tensor_pe"
 
 
@@ -43,13 +43,13 @@ def simulate(program, steps, single_m=23):
 @pytest.mark.parametrize(
     ("single_m", "cells", "steps"),
     [
-        (23, 0, 200_000),
+        (23, 0, 60_000),
         pytest.param(10, 0, 5_000_000, marks=pytest.mark.long),
         pytest.param(23, 1, 5_000_000, marks=pytest.mark.long),
     ],
 )
 def test_against_the_hosts_arithmetic(work, single_m, cells, steps):
-    """Each kind of result is a per cent of the steps or more, so that none is missed by chance."""
+    """Every kind of result is 1 % of the steps or about it: below a sixth of that the stimulus has changed."""
     seen = simulate(build(work, "rtl", benches.sources("tensor_pe_fhe"), single_m, cells), steps, single_m)
     rare = {kind: count for kind, count in seen.items() if count < 100}
     assert not rare, f"kinds of results that hardly occurred: {rare}"

@@ -1,7 +1,8 @@
 // The array of the FHECore unit with one reduction a column: lazy_pe in the places of modmul_pe_cs, lazy_reduce at
 // the end of each column, where one element a cycle arrives at most. Ports, values and duties are those of
-// fhecore_array; an element is three edges later, 9 register levels for 6: 47 for the last of 16 x 8 with K = 16.
-// The interval is the same. A tile has 2^G steps at most.
+// fhecore_array; an element is four edges later, 10 register levels for 6: 48 for the last of 16 x 8 with K = 16.
+// The levels: 2 of an element, 1 of the column's bus, 7 of its reduction. The interval is the same. A tile has 2^G
+// steps at most.
 `include "fhecore_config.vh"
 `default_nettype none
 
@@ -101,15 +102,18 @@ module lazy_array #(
         for (j = 0; j < C; j = j + 1) begin : column_bus
             wire [R*S-1:0] words;
             wire [R-1:0]   dones;
-            wire [S-1:0]   rows;
+            wire [S-1:0]   next;
+            reg  [S-1:0]   rows;
+            reg            any;
             wire [W-1:0]   word;
             for (i = 0; i < R; i = i + 1) begin : gather
                 assign words[i*S +: S] = acc[(i*C+j)*S +: S];
                 assign dones[i] = done[i*C+j];
             end
-            fhecore_or #(.WIDTH(S), .N(R)) tree (.words(words), .any(rows));
+            fhecore_or #(.WIDTH(S), .N(R)) tree (.words(words), .any(next));
+            always @(posedge clk) {any, rows} <= {~rst & |dones, next};
             lazy_reduce #(.W(W), .G(G), .CELLS(CELLS)) reduce (
-                .clk(clk), .rst(rst), .x(rows[A-1:0]), .y(rows[2*A-1:A]), .valid_in(|dones), .bank_in(rows[S-1]),
+                .clk(clk), .rst(rst), .x(rows[A-1:0]), .y(rows[2*A-1:A]), .valid_in(any), .bank_in(rows[S-1]),
                 .q0(q0[j*W +: W]), .q1(q1[j*W +: W]),
                 .mu0(mu0[j*(W+5) +: W+5]), .mu1(mu1[j*(W+5) +: W+5]),
                 .d(word), .valid(d_valid[j]));
