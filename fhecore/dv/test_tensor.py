@@ -25,7 +25,7 @@ def build(work, name, files, single_m=23, cells=0):
         *(f"-GSINGLE_M={single_m}", f"-GCELLS={cells}"),
         *(str(path) for path in (*files, HERE / "tensor_pe.cpp")),
     ]
-    tools.compile_bench(command, folder, work, () if cells else ("OPT_FAST=-O1", *tools.ONE_FILE))
+    tools.compile_bench(command, folder, work, () if cells else ("OPT_FAST=-O0", *tools.ONE_FILE))
     return folder / "tensor_pe"
 
 

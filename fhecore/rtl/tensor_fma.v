@@ -21,7 +21,7 @@ module tensor_fma #(
     parameter M  = 52,
     parameter EA = 11,  // E or more
     parameter MA = 52,  // M or more
-    parameter CELLS = 1 // of csatree: 0 is the same function, far faster to simulate
+    parameter CELLS = 1 // adders: 0 is the same function, far faster to simulate
 ) (
     input  wire           clk,
     input  wire [E+M:0]   a,
@@ -94,8 +94,14 @@ module tensor_fma #(
     wire [2*PP-1:0] rows2;
     wire [PP-1:0]   p_next;
     csatree #(.N(ROWS), .W(PP), .CELLS(CELLS)) rest (.in_rows(sum1), .out_rows(rows2));
-    prefix_adder #(.W(PP), .KIND(2)) resolve (
-        .x(rows2[PP-1:0]), .y(rows2[2*PP-1:PP]), .carry_in(1'b0), .sum(p_next));
+    generate
+        if (CELLS != 0) begin : g_resolve
+            prefix_adder #(.W(PP), .KIND(2)) resolve (
+                .x(rows2[PP-1:0]), .y(rows2[2*PP-1:PP]), .carry_in(1'b0), .sum(p_next));
+        end else begin : g_resolve_fast
+            assign p_next = rows2[PP-1:0] + rows2[2*PP-1:PP];
+        end
+    endgenerate
     wire stay = none1 | shift1[EW-1];
     wire [N-1:0] places = stay ? {N{1'b0}} : (shift1 > WIDTH) ? WIDTH[N-1:0] : shift1[N-1:0];
     wire [FW+P-1:0] moved = {c1, {FW{1'b0}}} >> places;
@@ -116,8 +122,15 @@ module tensor_fma #(
     // Reason: of sum the magnitude only, its sign is that of plus_one.
     wire [FW+1:0] sum, plus_one;
     /* verilator lint_on UNUSEDSIGNAL */
-    compound_adder #(.W(FW+2)) add (
-        .x({{(P+3){1'b0}}, p2, {(X+1){1'b0}}}), .y(c2), .sum(sum), .plus_one(plus_one));
+    wire [FW+1:0] placed = {{(P+3){1'b0}}, p2, {(X+1){1'b0}}};
+    generate
+        if (CELLS != 0) begin : g_add
+            compound_adder #(.W(FW+2)) add (.x(placed), .y(c2), .sum(sum), .plus_one(plus_one));
+        end else begin : g_add_fast
+            assign sum      = placed + c2;
+            assign plus_one = sum + {{(FW+1){1'b0}}, 1'b1};
+        end
+    endgenerate
     wire less = sub2 & plus_one[FW+1];
     reg [FW:0]   magnitude3;
     reg [EW-1:0] top3;
