@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+
 import pytest
 
 from fhecore import config
@@ -26,15 +29,21 @@ PORTS = [
 ]
 
 
-def run(work, name, carry_save=0):
+LAZY_LEVELS = 10  # registers of a lazy element, of the column's bus and of its reduction
+
+
+def run(work, name, carry_save=0, top="fhecore_array", files=None, **changes):
+    """`changes`: of the named shape's rows, cols and depth."""
     benches.need_cocotb(work)
-    shape = config.load()[name]
+    shape = dataclasses.replace(config.load()[name], **changes)
     parameters = {"W": shape.word_bits, "R": shape.rows, "C": shape.cols}
+    env = {"FHECORE_SHAPE": name, "FHECORE_CHANGES": json.dumps(changes)}
     if carry_save:
         parameters |= {"CARRY_SAVE": 1, "CELLS": 0}
-    files = benches.sources("fhecore_array")
-    env = {"FHECORE_SHAPE": name}
-    return benches.simulate(work, "array_cocotb", "fhecore_array", files, parameters, env, PORTS)
+    if top == "lazy_array":
+        parameters |= {"CELLS": 0}
+        env |= {"FHECORE_LEVELS": str(LAZY_LEVELS)}
+    return benches.simulate(work, "array_cocotb", top, files or benches.sources(top), parameters, env, PORTS)
 
 
 @pytest.mark.parametrize("name", ["small", "formal"])
@@ -51,3 +60,39 @@ def test_array_of_the_paper(work):
 @pytest.mark.parametrize("name", ["small", "formal"])
 def test_array_of_carry_save_elements(work, name):
     assert run(work, name, carry_save=1) == 6
+
+
+LEAST = {"rows": 2, "cols": 2, "depth": 16}  # as many steps as its sums can hold
+
+
+def test_lazy_array(work):
+    """The same bench, with the same values four edges later."""
+    assert run(work, "small", top="lazy_array", **LEAST) == 6
+
+
+@pytest.mark.long
+def test_lazy_array_of_the_paper(work):
+    assert run(work, "paper", top="lazy_array") == 6
+
+
+LAZY_MUTATIONS = {
+    "a sum too narrow": (
+        "lazy_pe.v",
+        "booth_rows #(.N(W), .D(D), .TO(A))",
+        "booth_rows #(.N(W), .D(D), .TO(2*W))",
+    ),
+    "no eight times q": ("lazy_reduce.v", "less8[R-1] ? whole", "1'b1 ? whole"),
+    "no four times q": ("lazy_reduce.v", "less4[R-1] ? r5 :", "1'b1 ? r5 :"),
+    "bank of the row before": ("lazy_reduce.v", "bank[4] ? q1 : q0", "bank[5] ? q1 : q0"),
+    "first ignored": ("lazy_pe.v", "{(2*A){~first_out}}", "{(2*A){1'b1}}"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", LAZY_MUTATIONS)
+def test_lazy_mutation_is_noticed(work, name):
+    file, old, new = LAZY_MUTATIONS[name]
+    folder = work / "mutants" / "lazy" / name.replace(" ", "_")
+    files = benches.mutate(folder, benches.sources("lazy_array"), {file: [(old, new)]})
+    with pytest.raises(AssertionError, match="failed; repeat with"):
+        run(folder, "small", top="lazy_array", files=files, **LEAST)

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from . import params, reference, report
+from . import frontier, params, reference, report
 
 ROOT = Path(__file__).resolve().parents[2]
 DOC = ROOT / "fhecore" / "doc"
@@ -57,6 +57,7 @@ def _reference(data: Path) -> str:
 
 BLOCKS: dict[str, Callable[[Path], str]] = {
     "beside": report.beside_table, "errors": _errors, "workloads": _workloads, "reference": _reference,
+    "frontier": frontier.table,
 }  # fmt: skip
 
 

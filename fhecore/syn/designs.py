@@ -9,9 +9,20 @@ WRAPPER = (
     *("fhecore.v", "fhecore_collect.v", "fhecore_constants.v", "fhecore_staging.v"),
     *("fhecore_operand.v", "fhecore_or.v", "fhecore_results.v", "fhecore_array.v"),
 )
-WRAPPER_WIDTH = 16  # least, see Config.need_wrapper
+LEAST_WIDTH = {
+    "fhecore": 16,
+    "lazy_pe": 16,
+    "lazy_reduce": 16,
+    "lazy_array": 16,
+    "tensor_pe": 32,
+    "tensor_pe_fhe": 32,
+}  # fhecore: Config.need_wrapper
 ARRAY = ("fhecore_array.v", "fhecore_delay.v", "fhecore_or.v")
+TENSOR = (*BLOCKS, "leading_zeros.v", "compound_adder.v", "tensor_fma.v", "tensor_int8.v")
 NEIGHBOURS = tuple((f"{n}_in", f"{n}_out") for n in ("a", "b", "valid", "first", "last", "bank"))
+LAZY = (*ARRAY[1:], "lazy_array.v", "lazy_pe.v", "lazy_reduce.v")
+TENSOR_NEIGHBOURS = tuple((f"{n}_in", f"{n}_out") for n in ("a", "b", "valid", "first", "last", "format"))
+TENSOR_PERIOD = 640  # below the 709 ps of the A100's boost clock
 
 
 @dataclass(frozen=True)
@@ -57,10 +68,44 @@ def designs(width: int = 32, rows: int = 16, cols: int = 8) -> dict[str, Design]
                 note=f"{rows}x{cols} array without its elements: input and skew registers, column buses",
             ),
             Design(
+                "lazy_pe", "lazy_pe", (*BLOCKS, "lazy_pe.v"), w, NEIGHBOURS, period=540,
+                note="element that only adds, its column reduces",
+            ),
+            Design(
+                "lazy_reduce", "lazy_reduce", (*BLOCKS, "lazy_reduce.v"), w, still=constants, period=540,
+                note="the reduction of a column",
+            ),
+            Design(
+                "lazy_periphery", "lazy_array", LAZY, {**w, "R": rows, "C": cols}, still=constants,
+                blocks=("lazy_pe", "lazy_reduce"),
+                note=f"{rows}x{cols} array of these, without elements and reductions",
+            ),
+            *(
+                Design(
+                    f"{name}_half", top, sources, {**w, "R": rows // 2, "C": cols, **more}, still=constants,
+                    blocks=blocks, note=f"the same of {rows // 2}x{cols}",
+                )
+                for name, top, sources, more, blocks in (
+                    ("array_periphery", "fhecore_array", (*ARRAY, "modmul_pe_cs.v"), {"CARRY_SAVE": 1},
+                     ("modmul_pe_cs",)),
+                    ("lazy_periphery", "lazy_array", LAZY, {}, ("lazy_pe", "lazy_reduce")),
+                )
+            ),
+            Design(
                 "wrapper_periphery", "fhecore", WRAPPER, {**w, "R": rows, "C": cols},
                 blocks=("fhecore_array",), memory=True,
                 note="unit without its array: operand and result buffers, constants, control",
             ),
+            Design(
+                "tensor_pe", "tensor_pe", (*TENSOR, "tensor_pe.v"), {}, TENSOR_NEIGHBOURS,
+                period=TENSOR_PERIOD, note="element of a tensor core, assumed: FP64, FP32, FP16, INT8",
+            ),
+            Design(
+                "tensor_pe_fhe", "tensor_pe_fhe",
+                (*TENSOR, "tensor_pe.v", "modular_accumulate.v", "modmul_pe_cs.v", "tensor_pe_fhe.v"), {},
+                (*TENSOR_NEIGHBOURS, ("modular_in", "modular_out"), ("bank_in", "bank_out")), constants,
+                TENSOR_PERIOD, note="the same with the modular element beside it",
+            ),
         )
-        if d.top != "fhecore" or width >= WRAPPER_WIDTH
+        if width >= LEAST_WIDTH.get(d.top, 0)
     }  # fmt: skip

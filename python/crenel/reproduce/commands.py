@@ -126,10 +126,17 @@ def _all() -> dict[str, Command]:
     out["fhecore-sim"] = _run("fhecore-sim", "ingest", devices=())
     out["fhecore-schedules"] = _run("fhecore-sim", "schedules", devices=())
     out["fhecore-workloads"] = _run("fhecore-sim", "workloads", devices=())
-    out["fhecore-syn"] = _run("fhecore-syn", "--check", "--out", "{out}/fhecore-asap7.json", devices=())
+    for name, designs in SYNTHESES.items():
+        words = (*designs, "--check", "--out", f"{{out}}/fhecore-asap7{name}.json")
+        out[f"fhecore-syn{name}"] = _run("fhecore-syn", *words, devices=())
     return out
 
 
+# Suffix of a record -> the netlists in it.
+SYNTHESES = {
+    "": ("modmul_pe_cs", "modmul_pe", "array_periphery", "wrapper_periphery"),
+    "-tensor": ("tensor_pe", "tensor_pe_fhe"),
+}
 # Name -> words and needs of what takes a person: profilers, probes, records that are put together by hand.
 BY_HAND = {
     "ceilings": (

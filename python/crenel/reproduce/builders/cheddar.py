@@ -337,20 +337,24 @@ def levels_left(work: Work) -> None:
             Bars("bootstrapping a level left (Fig. 7a)", "ms a level", groups, {"": per_level}, groups)
         )
     shares = []
-    for name in ("helr", "sort"):
+    for title in ("HELR", "Sort", "ResNet-20"):
+        name = title.replace("-", "").lower()
         for params, scale in SCALES:
-            found_share = common.share_of_stages(
-                work.results.rows("workload", name=name, params=params), BOOTSTRAPS
-            )
+            runs = work.results.rows("workload", name=name, params=params)
+            if name == "resnet20":  # of one image, the polynomials of the fastest
+                own = [f for f in common.networks(work.results, name, params) if not f.row["graph"]]
+                runs = sorted(own, key=lambda f: (f.row["batch"], f.row["latency_us"]))[:1]
+            found_share = common.share_of_stages(runs, BOOTSTRAPS)
             if found_share:
                 work.take(found_share[0])
-                shares.append((name, params, scale, found_share[0].device, 100 * found_share[1]))
+                shares.append((title, params, scale, found_share[0].device, 100 * found_share[1]))
+        if not any(row[0] == title for row in shares):
+            work.lack(f"bootstrapping's share of {title}", f"{name}:boot40")
     work.table("ours: bootstrapping's share", ("workload", "set", "scale", "device", "%"), shares)
     if shares:
         names = [f"{s[0]}, {s[2]}" for s in shares]
         parts = {"bootstrapping": [s[4] for s in shares], "the rest": [100 - s[4] for s in shares]}
         work.chart(Stacks("share of bootstrapping (Fig. 7b)", "%", names, parts))
-    work.lack("bootstrapping's share of ResNet-20", "resnet20:boot40")
 
 
 @builds(PAPER, "table", 8)

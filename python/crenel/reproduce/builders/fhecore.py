@@ -25,6 +25,7 @@ KINDS = {
 PRIMITIVES = ("hemultrescale", "rotate", "rescale")  # the paper's HEMult rescales
 INTERVAL = "16"
 ELEMENTS, UNITS = 128, 432
+WARPS = 64  # of a multiprocessor
 A100_MM2 = 826.0
 UM2_PER_MM2 = 1e6
 US_PER_MS = 1e3
@@ -89,11 +90,6 @@ def workload_records(work: Work) -> list[tuple[str, dict[str, Any]]]:
             file, f"workloads composed from their schedules, target {TARGETS[data['target']]}", SIMULATED
         )
     return found
-
-
-@builds(PAPER, "table", 4)
-def enhanced(work: Work) -> None:
-    """Nothing of a tensor core is built; the modular element alone is."""
 
 
 @builds(PAPER, "table", 5)
@@ -244,18 +240,50 @@ def _gme() -> list[tuple[Cell, ...]]:
     return [base, after, ("speed-up", *ratio)]
 
 
-def synthesis(work: Work) -> dict[str, dict[str, Any]] | None:
-    """Netlists by name, noted as a source."""
+def synthesis(work: Work, design: str) -> dict[str, dict[str, Any]] | None:
+    """Netlists by name, of the record that has this one; noted as a source."""
     for file, data in work.results.of_kind("crenel-fhecore-synthesis"):
-        work.source(file, f"{data['conditions']}: `{data['provenance']['command']}`", SIMULATED)
-        return {r["design"]: r for r in data["results"]}
+        found = {r["design"]: r for r in data["results"]}
+        if design in found:
+            work.source(file, f"{data['conditions']}: `{data['provenance']['command']}`", SIMULATED)
+            return found
     return None
+
+
+@builds(PAPER, "table", 4)
+def enhanced(work: Work) -> None:
+    """An element with a unit for each format, without and with the modular one beside it."""
+    found = synthesis(work, "tensor_pe_fhe")
+    if not found:
+        return
+    both = [found["tensor_pe_fhe"], found["tensor_pe"]]
+    areas = [r["area"] for r in both]
+    mm2 = [UNITS * ELEMENTS * area / UM2_PER_MM2 for area in areas]
+    added = mm2[0] - mm2[1]
+
+    def row(what: str, elements: Sequence[Cell], grids: Sequence[Cell]) -> tuple[Cell, ...]:
+        return (what, elements[0], grids[0], elements[1], grids[1])
+
+    clocks = [r["frequency_ghz"] for r in both]
+    none: tuple[Cell, ...] = (None, None)
+    rows = [
+        row("frequency, GHz", clocks, clocks),
+        row("area, um2", areas, [ELEMENTS * area for area in areas]),
+        row("area of all, mm2", none, mm2),
+        row("die, mm2", none, (A100_MM2 + added, A100_MM2)),
+        row("die overhead, %", none, (100 * added / A100_MM2, None)),
+    ]
+    work.table("ours", work.item.columns, rows)
+    theirs = [number(work.item.rows[2][at]) for at in (3, 1)]
+    names = ["tensor core's element", "with the modular one"]
+    series: dict[str, list[float | None]] = {"paper": theirs, "ours": areas[::-1]}
+    work.chart(Bars("area of an element after synthesis (Table IV)", "um2", names, series, ["ours"]))
 
 
 @builds(PAPER, "table", 9)
 def rtl(work: Work) -> None:
     """Element and array."""
-    found = synthesis(work)
+    found = synthesis(work, "modmul_pe_cs")
     if not found:
         return
     element, around = found["modmul_pe_cs"], found["array_periphery"]
@@ -282,7 +310,7 @@ def rtl(work: Work) -> None:
 @builds(PAPER, "table", 10)
 def area(work: Work) -> None:
     """The A100 with our arrays, and with whole units."""
-    found = synthesis(work)
+    found = synthesis(work, "modmul_pe_cs")
     if not found:
         return
     grid = ELEMENTS * found["modmul_pe_cs"]["area"] + found["array_periphery"]["area"]
@@ -349,6 +377,7 @@ def occupancy(work: Work) -> None:
     for target, data in predicted(work).items():
         groups: list[str] = []
         ipc: dict[str, list[float | None]] = {"without": [], "with FHECore": []}
+        busy: dict[str, list[float | None]] = {label: [] for label in ipc}
         for o in data["operations"]:
             if o.get("refused"):
                 continue
@@ -360,10 +389,12 @@ def occupancy(work: Work) -> None:
                     sum(r[f"{side}_{f}"] * r[key] for r in o["rows"]) / total for f in ("ipc", "warps")
                 )
                 rows.append(
-                    (TARGETS[target], f"{KINDS[kind]}, {limbs} limbs", label, per_cycle, 100 * warps / 64)
+                    (TARGETS[target], f"{KINDS[kind]}, {limbs} limbs", label, per_cycle, 100 * warps / WARPS)
                 )
                 ipc[label].append(per_cycle)
-        work.chart(Bars(f"instructions a cycle, {TARGETS[target]} (Fig. 7)", "IPC", groups, ipc, list(ipc)))
+                busy[label].append(100 * warps / WARPS)
+        for what, unit, values in (("instructions a cycle", "IPC", ipc), ("warps of 64", "%", busy)):
+            work.chart(Bars(f"{what}, {TARGETS[target]} (Fig. 7)", unit, groups, values, list(values)))
     work.table("ours", ("target", "operation", "unit", "IPC of a multiprocessor", "warps of 64, %"), rows)
 
 

@@ -1,0 +1,90 @@
+"""Area against speed: arrays that were synthesised, what they cost an A100's die, and the speed-ups that the model
+predicts at their intervals.
+
+Arrays alone; operands, constants and results stand around each of them alike. A tile of the instruction has 16
+rows: an array of 8 takes it in two passes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import report
+
+RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
+KIND = "crenel-fhecore-synthesis"
+COMMAND = (
+    "./run fhecore-syn lazy_pe lazy_reduce lazy_periphery array_periphery_half lazy_periphery_half --check --out "
+    "bench/results/fhecore-asap7-frontier.json"
+)
+UNITS, DIE = 432, 826.0  # tensor cores of an A100, mm2 of its die
+ROWS, COLUMNS = 16, 8
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An array: the netlists in it with their numbers, edges between tiles, edges to the last element."""
+
+    title: str
+    netlists: dict[str, int]
+    interval: int
+    latency: int
+
+
+SHAPES = (
+    Shape("every step reduced, 16x8", {"modmul_pe_cs": 128, "array_periphery": 1}, 16, 44),
+    Shape("every step reduced, 8x8", {"modmul_pe_cs": 64, "array_periphery_half": 1}, 32, 52),
+    Shape(
+        "one reduction a column, 16x8", {"lazy_pe": 128, "lazy_reduce": COLUMNS, "lazy_periphery": 1}, 16, 48
+    ),
+    Shape(
+        "one reduction a column, 8x8", {"lazy_pe": 64, "lazy_reduce": COLUMNS, "lazy_periphery_half": 1}, 32, 56
+    ),
+)
+
+
+def netlists(folder: Path = RESULTS) -> dict[str, dict]:
+    """Figures of every netlist that a record has."""
+    out: dict[str, dict] = {}
+    for path in sorted(folder.glob("fhecore-*.json")):
+        data = json.loads(path.read_text())
+        if data.get("kind") == KIND:
+            out |= {r["design"]: r for r in data["results"]}
+    return out
+
+
+def area(shape: Shape, found: dict[str, dict]) -> float:
+    """um2 of one array."""
+    return sum(number * found[name]["area"] for name, number in shape.netlists.items())
+
+
+def speedup(target: str, interval: int, data: Path) -> str:
+    """Geometric means of the primitives by limbs."""
+    predictions, _, _ = report.load(target, data)
+    if predictions is None:
+        return report.NOT
+    operations = [o for o in report.with_rescaled(predictions["operations"]) if not o.get("refused")]
+    found = report.means(operations, lambda o: o["base_us"] / o["with_us"][str(interval)])
+    return ", ".join(f"{mean:.2f}" for _, mean in found)
+
+
+def table(data: Path, folder: Path = RESULTS) -> str:
+    """Shapes in the rows; one whose netlists no record has says by which command they are made."""
+    found = netlists(folder)
+    head = ["array", "um2", "GHz", "432 of them, mm2", "of the A100's die", "edges a tile", "to the last element",
+            "times faster, H200 (47, 23 limbs)", "A100, unvalidated"]  # fmt: skip
+    rows, missing = [], False
+    for shape in SHAPES:
+        if set(shape.netlists) <= set(found):
+            each = area(shape, found)
+            ghz = min(found[name]["frequency_ghz"] for name in shape.netlists)
+            mm2 = UNITS * each / 1e6
+            figures = [f"{each:,.0f}", f"{ghz:.2f}", f"{mm2:.1f}", f"{mm2 / DIE:.1%}"]
+        else:
+            figures, missing = ["not synthesised"] * 4, True
+        ups = [speedup(target, shape.interval, data) for target in ("h200", "a100")]
+        rows.append([shape.title, *figures, str(shape.interval), str(shape.latency), *ups])
+    text = report.table(head, rows)
+    return text + (f"\nNot synthesised yet: `{COMMAND}`.\n" if missing else "")
