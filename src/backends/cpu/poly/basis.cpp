@@ -1,6 +1,5 @@
-// Base conversion, ModUp and division by dropped primes.
+// Base conversion and division by dropped primes.
 #include <algorithm>
-#include <cstring>
 
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/poly/kernels.h"
@@ -123,48 +122,6 @@ void CpuPolyKernels::do_base_convert(Stream& stream, View out, ConstView in,
       parallel_for(convert_pieces(), n * (sources + out.limbs.size()),
                    [&](u64 piece) { convert_piece(fast, z, rows, piece); });
     }
-}
-
-// Three parallel loops: inverse transforms of all limbs; conversions of all digits; forward
-// transforms, limb-major, so that the digits share the twiddles of a prime.
-void CpuPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
-                               const Prepared<rns::ModUp>& table) {
-  const u64 n = ring().ring_dim(), stride = z_stride();
-  const auto& digits = table->digits;
-  const u32 digit_count = static_cast<u32>(digits.size()), limbs = in.limbs.size();
-  std::vector<u32> digit_of(limbs);
-  std::vector<const ConvertTable*> fast(digit_count);
-  for (u32 d = 0; d < digit_count; ++d) {
-    std::fill_n(digit_of.begin() + digits[d].first, digits[d].count, d);
-    fast[d] = &table.conversions->at(d).on_device<ConvertTable>();
-  }
-  const auto buffer = stream.allocate(limbs * stride * sizeof(u32));
-  u32* const z = buffer.as<u32>();
-  for (u32 b = 0; b < out.shape.batch; ++b) {
-    parallel_for(limbs, 16 * limbs * n, [&](u64 i) {
-      const u32 l = static_cast<u32>(i), d = digit_of[l], j = l - digits[d].first;
-      inverse_row(z + i * stride, in.limb(b, 0, l), in.limbs[l], fast[d]->intt_scale[j],
-                  fast[d]->intt_scale_root[j], digits[d].conversion.half[j]);
-      std::memcpy(out.limb(b, d, l), in.limb(b, 0, l), n * sizeof(u32));
-    });
-    const u64 pieces = convert_pieces();
-    parallel_for(digit_count * pieces, 16 * out.words() / out.shape.batch, [&](u64 i) {
-      const u32 d = static_cast<u32>(i / pieces);
-      // the output is the window followed by others: the digit's own limbs are in between
-      u32* rows[rns::kMaxLimbs];
-      for (u32 k = 0; k < fast[d]->targets.size(); ++k)
-        rows[k] = out.limb(b, d, k < digits[d].first ? k : k + digits[d].count);
-      convert_piece(*fast[d], z + digits[d].first * stride, rows, i % pieces);
-    });
-    parallel_for(
-        u64(out.limbs.size()) * digit_count, 16 * out.words() / out.shape.batch,
-        [&](u64 i) {
-          const u32 l = static_cast<u32>(i / digit_count), d = static_cast<u32>(i % digit_count);
-          u32* const row = out.limb(b, d, l);
-          if (l >= limbs || digit_of[l] != d) forward_row(row, row, out.limbs[l]);
-        },
-        digit_count);
-  }
 }
 
 void CpuPolyKernels::do_divide(Stream& stream, View out, ConstView in,

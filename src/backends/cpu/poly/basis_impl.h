@@ -9,6 +9,9 @@ inline namespace CRENEL_CPU_ISA {
 // Coefficients of one tile: 12 source rows of it fill half of a 32 KiB L1.
 inline constexpr u64 kConvertTile = 384;
 
+// Words between those of a source that are converted and those that are fetched.
+inline constexpr u64 kSourceAhead = 128;
+
 // The row of quotients: a sum below 2^64, whose bits from `shift` >= 33 on are wanted.
 inline void convert_quotients(const ConvertArgs& args, u64 begin, u64 end) {
   const V unit = Vec::set1(args.reciprocal_unit);
@@ -21,8 +24,9 @@ inline void convert_quotients(const ConvertArgs& args, u64 begin, u64 end) {
   }
 }
 
-// `targets` outputs at once share the loads and shifts of the sources.
-template <int targets, bool lazy>
+// `targets` outputs at once share the loads and shifts of the sources. The first outputs of a tile
+// fetch them: rows of a tile are too short for the processor to see what comes next.
+template <int targets, bool lazy, bool fetch>
 inline void convert_tile(const ConvertArgs& args, u32 first, u64 begin, u64 end) {
   const ConvertTarget* target = args.target + first;
   const u32 sources = args.sources + (args.reciprocal != nullptr);
@@ -33,6 +37,7 @@ inline void convert_tile(const ConvertArgs& args, u32 first, u64 begin, u64 end)
     const u32* z = args.z + i;
     for (u32 j = 0; j < sources; ++j, z += args.z_stride) {
       const auto x = Vec::pair(Vec::load(z));
+      if constexpr (fetch) __builtin_prefetch(z + kSourceAhead, 0, 3);
 #pragma GCC unroll 4
       for (int k = 0; k < targets; ++k) {
         acc[k] = Vec::wide_mul_add(acc[k], x, Vec::coefficient(target[k].matrix + j));
@@ -60,9 +65,10 @@ inline void convert_all(const ConvertArgs& args) {
     const u64 stop = begin + kConvertTile < end ? begin + kConvertTile : end;
     if (args.reciprocal != nullptr) convert_quotients(args, begin, stop);
     u32 i = 0;
-    for (; i + 4 <= args.targets; i += 4) convert_tile<4, lazy>(args, i, begin, stop);
-    for (; i + 2 <= args.targets; i += 2) convert_tile<2, lazy>(args, i, begin, stop);
-    for (; i < args.targets; ++i) convert_tile<1, lazy>(args, i, begin, stop);
+    if (args.targets >= 4) convert_tile<4, lazy, true>(args, 0, begin, stop), i = 4;
+    for (; i + 4 <= args.targets; i += 4) convert_tile<4, lazy, false>(args, i, begin, stop);
+    for (; i + 2 <= args.targets; i += 2) convert_tile<2, lazy, false>(args, i, begin, stop);
+    for (; i < args.targets; ++i) convert_tile<1, lazy, false>(args, i, begin, stop);
   }
 }
 

@@ -112,30 +112,14 @@ void CpuPolyKernels::do_tensor(Stream&, View out, ConstView a, ConstView b) {
   });
 }
 
-namespace {
-
-// x = 2 x + c mod q
-void double_and_add(u32* x, u64 count, u32 c, u32 q) {
-  for (u64 i = 0; i < count; ++i) {
-    const u32 twice = x[i] + x[i], once = std::min(twice, twice - q), sum = once + c;
-    x[i] = std::min(sum, sum - q);
-  }
-}
-
-}  // namespace
-
 void CpuPolyKernels::do_tensor_square(Stream&, View out, ConstView a, const Scalars* doubled) {
   for_pieces(out.components(0, 1), [&](u32 e, u32, u32 l, u64 at, u64 n) {
     u32* const o[3] = {out.limb(e, 0, l) + at, out.limb(e, 1, l) + at, out.limb(e, 2, l) + at};
     const u32* const x[2] = {a.limb(e, 0, l) + at, a.limb(e, 1, l) + at};
-    isa_.fused->tensor_square(o, x, n, prime(out.limbs[l]));
-    if (doubled == nullptr) return;
-    const u64 half = out.ring_dim() / 2, low = at < half ? std::min(n, half - at) : 0;
-    const u32 q = ring().modulus(out.limbs[l]).q;
-    double_and_add(o[0], low, doubled->low[l], q);
-    double_and_add(o[0] + low, n - low, doubled->high[l], q);
-    double_and_add(o[1], n, 0, q);
-    double_and_add(o[2], n, 0, q);
+    const Prime& p = prime(out.limbs[l]);
+    if (doubled == nullptr) return isa_.fused->tensor_square(o, x, n, p);
+    const u32 added = at < out.ring_dim() / 2 ? doubled->low[l] : doubled->high[l];
+    isa_.fused->tensor_square_doubled(o, x, n, added, p);
   });
 }
 

@@ -31,6 +31,19 @@ inline void tensor_square_rows(u32* const out[3], const u32* const a[2], u64 n, 
   }
 }
 
+inline void tensor_square_doubled_rows(u32* const out[3], const u32* const a[2], u64 n, u32 added,
+                                       const Prime& p) {
+  const Reducer m(p);
+  const V constant = Vec::set1(added);
+  for (u64 i = 0; i < n; i += Vec::kLanes) {
+    const V a0 = Vec::load(a[0] + i), a1 = Vec::load(a[1] + i);
+    const V x0 = m.mul(a0, a0), x1 = m.mul(Vec::add(a0, a0), a1), x2 = m.mul(a1, a1);
+    Vec::store(out[0] + i, add_mod(add_mod(x0, x0, m.q), constant, m.q));
+    Vec::store(out[1] + i, add_mod(x1, x1, m.q));
+    Vec::store(out[2] + i, add_mod(x2, x2, m.q));
+  }
+}
+
 // sum_d digit_d key_(d,c) at element i. Accumulators stay below q * 2^32: two products add at most
 // 2 q^2 < q * 2^32, then one fold.
 inline void multiply_digits(const KeyMultiplyArgs& args, const Reducer& m, u64 i, V& s0, V& s1) {
@@ -98,9 +111,14 @@ inline void permute_add_row(u32* out, const u32* in, u64 n, const BlockPermutati
   }
 }
 
-inline constexpr FusedTable kFused = {
-    Vec::kLanes, tensor_rows,    tensor_square_rows, key_multiply_rows, key_multiply_scatter_rows,
-    permute_row, permute_add_row};
+inline constexpr FusedTable kFused = {Vec::kLanes,
+                                      tensor_rows,
+                                      tensor_square_rows,
+                                      tensor_square_doubled_rows,
+                                      key_multiply_rows,
+                                      key_multiply_scatter_rows,
+                                      permute_row,
+                                      permute_add_row};
 
 }  // namespace CRENEL_CPU_ISA
 }  // namespace crenel::backend::cpu

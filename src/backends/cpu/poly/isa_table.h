@@ -129,6 +129,10 @@ struct BabyStepArgs {
   u32 lift;
   BlockPermutation target;
   u32 first_target;
+  /// The rows of the key of the step after this, of which the first words are fetched meanwhile.
+  const u32* const* next0;
+  const u32* const* next1;
+  u32 next_count;  ///< may be 0
 };
 
 /// out[g] = scale / R * sum_b plain[g][b] * in[b], for `components` (1 or 2) rows each.
@@ -173,6 +177,9 @@ struct FusedTable {
   void (*tensor)(u32* const out[3], const u32* const a[2], const u32* const b[2], u64 n,
                  const Prime& p);
   void (*tensor_square)(u32* const out[3], const u32* const a[2], u64 n, const Prime& p);
+  /// 2 tensor_square, and `added` to the first row.
+  void (*tensor_square_doubled)(u32* const out[3], const u32* const a[2], u64 n, u32 added,
+                                const Prime& p);
   void (*key_multiply)(const KeyMultiplyArgs& args, const Prime& p);
   /// The same, then permuted and added to the (full) output rows: block i of the sum goes to block
   /// target.source[i] (the inverse use of BlockPermutation).

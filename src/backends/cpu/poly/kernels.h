@@ -76,6 +76,9 @@ class CpuPolyKernels final : public device::PolyKernels {
                  const Prepared<rns::ModUp>& table) override;
   void do_key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
                        u32 first_digit) override;
+  void do_key_switch_extended(Stream& stream, View out, ConstView in,
+                              const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
+                              const ConstView* addend, const Scalars* factor) override;
   void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
                  const ConstView* addend) override;
   void do_hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b, ConstView a,
@@ -87,6 +90,7 @@ class CpuPolyKernels final : public device::PolyKernels {
                              const Scalars& special, u32 first_digit) override;
 
   struct Permutation;  // a BlockPermutation with its storage
+  struct Raise;        // a ModUp with its tables
 
   const Prime& prime(u32 id) const { return primes_[id]; }
   Shoup shoup(u32 value, u32 id) const { return math::make_shoup<u32>(value, primes_[id].q); }
@@ -101,6 +105,10 @@ class CpuPolyKernels final : public device::PolyKernels {
   /// Conversion in pieces of coefficients; z rows are z_stride() apart.
   u64 convert_pieces() const;
   void convert_piece(const ConvertTable& table, u32* z, u32* const* out, u64 piece) const;
+  /// The digits of `in` in coefficient form, without their own limbs.
+  void raise_digits(Stream& stream, const Raise& raise, View out, ConstView in) const;
+  /// out_c += factor * addend_c on limb l, for the components that addend has
+  void add_scaled(View out, ConstView addend, const Scalars& factor, u32 b, u32 l) const;
   std::shared_ptr<const ConvertTable> convert_table(const rns::BaseConversion& table,
                                                     const std::vector<u32>* factors) const;
   /// Rows of a power-of-two distance would fall into the same cache sets.

@@ -127,7 +127,9 @@ void CpuPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View>
     maps.push_back(permutation(stream, elements[r], true));
     for (u32 g = 0; g < plain.giants; ++g) used[r] |= plain.has(g, r);
   }
-  const device::Buffer scratch = stream.allocate(2 * babies * piece * thread_count() * sizeof(u32));
+  // Rows of a power-of-two distance would fall into the same cache sets.
+  const u64 stride = piece + 17 * kMaxLanes;
+  const device::Buffer scratch = stream.allocate(2 * babies * stride * thread_count() * sizeof(u32));
   const u64 work = u64(batch) * limbs * n * babies * (3 * count + plain.giants);
   parallel_for_workers(batch * limbs * pieces, work, [&](u64 i, u32 worker) {
     // batch entries are the inner loop: they share keys and plaintexts
@@ -135,29 +137,32 @@ void CpuPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View>
     const u64 at = i / batch % pieces * piece;
     const u32 id = plain.limbs[l];
     const Prime& p = prime(id);
-    u32* const steps = scratch.as<u32>() + u64(worker) * 2 * babies * piece;
-    std::vector<const u32*> words, in;
+    u32* const steps = scratch.as<u32>() + u64(worker) * 2 * babies * stride;
+    std::vector<const u32*> words, in, rows(u64(3) * babies * count);
     std::vector<u32*> sums;
-    const u32* digit[rns::kMaxLimbs];
-    const u32* key[2][rns::kMaxLimbs];
+    // rows of step r: its digits, then both components of its key
+    const auto rows_of = [&](u32 r) { return rows.data() + u64(3) * r * count; };
+    std::vector<BabyStepArgs> todo;
     for (u32 r = 0; r < babies; ++r) {
       const u32 source =
           ring::galois_eval_source(static_cast<u32>(at), elements[r], ring().log_n());
       const u64 start = source / piece * piece;
       const bool identity = elements[r] == 1 && a.data != nullptr, lifted = l < b.limbs.size();
       BabyStepArgs step = {};
-      step.out0 = steps + 2 * r * piece;
-      step.out1 = step.out0 + piece;
+      step.out0 = steps + 2 * r * stride;
+      step.out1 = step.out0 + stride;
       in.push_back(step.out0), in.push_back(step.out1);
       if (!used[r]) continue;
       step.count = identity ? 0 : count;
       const u32 in_key = identity ? 0 : static_cast<u32>(pairs[r].limbs.find(id));
       const u32 first_entry = identity ? 0 : keys[r].entry(first_digit);
+      const u32** const digit = rows_of(r);
       for (u32 d = 0; d < step.count; ++d) {
         digit[d] = digits.limb(entry, d, l) + start;
-        for (u32 c = 0; c < 2; ++c) key[c][d] = pairs[r].limb(first_entry + d, c, in_key) + start;
+        for (u32 c = 0; c < 2; ++c)
+          digit[(c + 1) * count + d] = pairs[r].limb(first_entry + d, c, in_key) + start;
       }
-      step.digits = digit, step.key0 = key[0], step.key1 = key[1];
+      step.digits = digit, step.key0 = digit + count, step.key1 = step.key0 + count;
       step.n = piece;
       step.lifted0 = lifted ? b.limb(entry, 0, l) + start : nullptr;
       step.lifted1 = lifted && identity ? a.limb(entry, 0, l) + start : nullptr;
@@ -165,7 +170,14 @@ void CpuPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View>
       step.target = maps[r].view();
       step.target.source += start / lanes, step.target.shift += start / lanes;
       step.first_target = static_cast<u32>(at / lanes);
-      isa_.sums->baby_step(step, p);
+      todo.push_back(step);
+    }
+    for (std::size_t k = 0; k < todo.size(); ++k) {
+      if (k + 1 < todo.size()) {
+        const BabyStepArgs& next = todo[k + 1];
+        todo[k].next0 = next.key0, todo[k].next1 = next.key1, todo[k].next_count = next.count;
+      }
+      isa_.sums->baby_step(todo[k], p);
     }
     plain_rows(words, plain, l, at, shift);
     for (const View& o : out)

@@ -11,12 +11,29 @@ inline namespace CRENEL_CPU_ISA {
 // t with t q^2 <= q * 2^32, at least 2.
 inline u32 terms_a_fold(u32 q) { return static_cast<u32>((static_cast<u64>(1) << 32) / q); }
 
+// Words between those of a key that are multiplied and those that are fetched: what memory takes to
+// answer. Rows of a task are too short for the processor to see by itself what comes next.
+inline constexpr u64 kKeyAhead = 256;
+
+inline void fetch_keys(const BabyStepArgs& args, u64 i) {
+  const bool own = i + kKeyAhead < args.n;
+  const u32* const* key0 = own ? args.key0 : args.next0;
+  const u32* const* key1 = own ? args.key1 : args.next1;
+  const u64 at = own ? i + kKeyAhead : i + kKeyAhead - args.n;
+  const u32 count = own ? args.count : args.next_count;
+  for (u32 d = 0; d < count; ++d) {
+    __builtin_prefetch(key0[d] + at, 0, 3);
+    __builtin_prefetch(key1[d] + at, 0, 3);
+  }
+}
+
 inline void baby_step_rows(const BabyStepArgs& args, const Prime& p) {
   const Reducer m(p);
   const V lift = Vec::set1(args.lift);
   const u32 count = args.count;
   for (u64 i = 0, block = 0; i < args.n; i += Vec::kLanes, ++block) {
     Vec::Wide acc0 = Vec::wide_set1(0), acc1 = acc0;
+    fetch_keys(args, i);
     u32 d = 0;
     for (; d + 2 <= count; d += 2) {
       const V x = Vec::load(args.digits[d] + i), y = Vec::load(args.digits[d + 1] + i);
