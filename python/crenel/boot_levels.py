@@ -13,9 +13,8 @@ import numpy as np
 
 import crenel
 from crenel import analyze, ckks
+from crenel.records import record
 
-KIND = "crenel-lower-boots"
-FORMAT = 1
 ORDERS = ("coeff_to_slot_first", "slot_to_coeff_first")
 SLACK = 8.0  # how far the largest error of a sound bootstrap may be above its expectation
 
@@ -138,12 +137,4 @@ def _timed(client: ckks.Client, boot: ckks.Bootstrapper, plan: Plan, rng: np.ran
 
 def document(rows: Sequence[Row], params: ckks.Params, plan: Plan, provenance: Row) -> Row:
     """A record of the rows, for a file."""
-    return {
-        "kind": KIND,
-        "format": FORMAT,
-        "suite": "levels",
-        "provenance": provenance,
-        "params": params.name or params.id,
-        "seed": plan.seed,
-        "results": list(rows),
-    }
+    return record("levels", provenance, rows, params=params.name or params.id, seed=plan.seed)

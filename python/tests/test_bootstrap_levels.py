@@ -153,7 +153,7 @@ def test_the_bench_of_levels(tmp_path, capsys, monkeypatch):
     )
     record = json.loads(path.read_text())
     assert (record["kind"], record["suite"], record["params"]) == (
-        "crenel-lower-boots",
+        "crenel-bench",
         "levels",
         "toy-boot40",
     )

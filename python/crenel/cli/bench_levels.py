@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,7 +33,7 @@ def levels(
     from crenel import boot_levels
     from crenel.cli.analyze import params_of
     from crenel.cli.output import expect_new, say
-    from crenel.workloads.records import provenance
+    from crenel.records import command_line, provenance, write_record
 
     expect_new(file)
     if order not in (*boot_levels.ORDERS, "both"):
@@ -57,14 +55,8 @@ def levels(
     say("")
     _print(rows, f"{params}, {on.description}")
     if file is not None:
-        where = provenance(on, " ".join(["crenel", *sys.argv[1:]]))
-        found = boot_levels.document(rows, chosen, plan, where)
-        file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        write_record(file, boot_levels.document(rows, chosen, plan, provenance(on, command_line())))
     raise typer.Exit(1 if any(row.get("correct") is False for row in rows) else 0)
-
-
-def _target(text: str) -> int | None:
-    return None if text == "highest" else _number(text, "--targets")
 
 
 def _number(text: str, name: str) -> int:
