@@ -172,7 +172,8 @@ class Program:
     def describe(self, time: Duration | None = None) -> str:
         """What a run needs and how good its result will be, as text, before anything runs.
 
-        time : of a run on a known machine (`crenel.nn.duration`), in place of that by the costs of `compile`
+        time : of a run on a known machine (`crenel.nn.duration`), in place of that by the costs of `compile`,
+            without either of which it is not known
         """
         demand, expected, first = self.demand, self.expected, self.plan.values[0]
         counts = ", ".join(f"{count} {what}" for what, count in demand.operations.items())
@@ -193,11 +194,15 @@ class Program:
                                f"{expected.largest:.4g})"),
             ("agreement", self._agreement()),
         ]  # fmt: skip
-        if time is not None:
-            rows.insert(6, ("time", str(time)))
-        elif expected.milliseconds is not None:
-            rows.insert(6, ("time", f"about {expected.milliseconds:.4g} ms a run, by its operations"))
+        rows.insert(6, ("time", self._time(time)))
         return "\n".join(f"{name:<18}{text}" for name, text in rows)
+
+    def _time(self, known: Duration | None) -> str:
+        if known is not None:
+            return str(known)
+        if (milliseconds := self.expected.milliseconds) is not None:
+            return f"about {milliseconds:.4g} ms a run, by its operations"
+        return "not known: compile(costs=...) takes a machine's times, describe(duration(...)) a GPU's"
 
     def _agreement(self) -> str:
         share, judged = self.expected.agreement, self.expected.judged
