@@ -194,8 +194,15 @@ async def new_constants(dut):
 
 @cocotb.test()
 async def extreme_words(dut):
-    """All ones and zeros everywhere, with and without C."""
+    """All ones and zeros everywhere, with and without C; moduli whose mu loses most, so that estimates are as
+    low as they can be."""
     bench = await begin(dut, "extreme")
+
+    def worst() -> Column:
+        moduli = (stimulus.any_shifted(bench.rng, W) for _ in range(400))
+        return Column.of(max(moduli, key=lambda q: (1 << (2 * W + 1)) % q / q), W)
+
+    bench.load(0, [worst() for _ in range(C)])
     ones = (1 << W) - 1
     for word in (ones, 0):
         bench.matrix = lambda rows, cols, word=word: [[word] * cols for _ in range(rows)]

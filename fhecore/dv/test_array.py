@@ -29,7 +29,7 @@ PORTS = [
 ]
 
 
-LAZY_LEVELS = 10  # registers of a lazy element, of the column's bus and of its reduction
+LAZY_LEVELS = 11  # registers of a lazy element, of the column's bus and of its reduction
 
 
 def run(work, name, carry_save=0, top="fhecore_array", files=None, **changes):
@@ -66,7 +66,7 @@ LEAST = {"rows": 2, "cols": 2, "depth": 16}  # as many steps as its sums can hol
 
 
 def test_lazy_array(work):
-    """The same bench, with the same values four edges later."""
+    """The same bench, with the same values five edges later."""
     assert run(work, "small", top="lazy_array", **LEAST) == 6
 
 
@@ -82,7 +82,7 @@ LAZY_MUTATIONS = {
         "booth_rows #(.N(W), .D(D), .TO(2*W))",
     ),
     "no eight times q": ("lazy_reduce.v", "less8[R-1] ? whole", "1'b1 ? whole"),
-    "no four times q": ("lazy_reduce.v", "less4[R-1] ? r5 :", "1'b1 ? r5 :"),
+    "no four times q": ("lazy_reduce.v", "less4[R-1] ? r5[R-3:0]", "1'b1 ? r5[R-3:0]"),
     "bank of the row before": ("lazy_reduce.v", "bank[4] ? q1 : q0", "bank[5] ? q1 : q0"),
     "first ignored": ("lazy_pe.v", "{(2*A){~first_out}}", "{(2*A){1'b1}}"),
 }

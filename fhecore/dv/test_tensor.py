@@ -49,7 +49,7 @@ def simulate(program, steps, single_m=23):
     ],
 )
 def test_against_the_hosts_arithmetic(work, single_m, cells, steps):
-    """Every kind of result is 1 % of the steps or about it: below a sixth of that the stimulus has changed."""
+    """Kinds of results are 1 % of the steps and more: below a sixth of that the stimulus has changed."""
     seen = simulate(build(work, "rtl", benches.sources("tensor_pe_fhe"), single_m, cells), steps, single_m)
     rare = {kind: count for kind, count in seen.items() if count < 100}
     assert not rare, f"kinds of results that hardly occurred: {rare}"

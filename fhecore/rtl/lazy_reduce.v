@@ -1,4 +1,4 @@
-// d = (x + y mod 2^A) mod q at the end of a column of lazy_pe: seven levels, an element a cycle.
+// d = (x + y mod 2^A) mod q at the end of a column of lazy_pe: eight levels, an element a cycle.
 //
 // p < 2^A, A = 2W + G, q in (2^(W-4), 2^W), mu = floor(2^(2W+1) / q): the constants of modmul_pe. With
 // s = W - 7 and F = W + 8 the estimate floor((p >> s) * mu / 2^F), columns below LO = W + 2 left out, is less than
@@ -36,11 +36,11 @@ module lazy_reduce #(
     localparam Q  = HI - LO;
     localparam DQ = W / 2 + 2;     // digits of q, with a zero on top
 
-    reg [6:1] valids;
-    reg [6:1] bank;
+    reg [7:1] valids;
+    reg [7:1] bank;
     always @(posedge clk) begin
-        {valid, valids} <= rst ? 7'd0 : {valids, valid_in};
-        bank <= {bank[5:1], bank_in};
+        {valid, valids} <= rst ? 8'd0 : {valids, valid_in};
+        bank <= {bank[6:1], bank_in};
     end
 
     // Level 1: p.  Level 2: quotient estimate in three rows.
@@ -92,10 +92,11 @@ module lazy_reduce #(
     reg [R-1:0] r4x, r4y;
     always @(posedge clk) {r4y, r4x} <= remainder;
 
-    // Levels 5 to 7. A remainder less 2^n q is in [-2^n q, 2^n q), so its top bit is its sign.
+    // Levels 5 to 8. A remainder less 2^n q is in [-2^n q, 2^n q), so its top bit is its sign.
     wire [W-1:0] q4 = bank[4] ? q1 : q0;
     wire [W-1:0] q5 = bank[5] ? q1 : q0;
     wire [W-1:0] q6 = bank[6] ? q1 : q0;
+    wire [W-1:0] q7 = bank[7] ? q1 : q0;
     /* verilator lint_off UNUSEDSIGNAL */
     wire [R-1:0] ry;  // bit 0 is replaced
     wire [R-1:0] whole, less8;
@@ -106,21 +107,21 @@ module lazy_reduce #(
     prefix_adder #(.W(R), .KIND(2)) add8 (.x(rx), .y({ry[R-1:1], 1'b1}), .carry_in(1'b0), .sum(less8));
     reg  [R-2:0] r5;
     reg  [R-3:0] r6;
+    reg  [R-4:0] r7;
     /* verilator lint_off UNUSEDSIGNAL */
     // Reason: what is picked is below q, 2q or 4q; of the others only the sign matters.
     wire [R-1:0] less4, less2, less1;
-    wire [R-2:0] r5_less4;
     /* verilator lint_on UNUSEDSIGNAL */
     prefix_adder #(.W(R), .KIND(2)) sub4 (
         .x({1'b0, r5}), .y({2'b11, ~q5, 2'b11}), .carry_in(1'b1), .sum(less4));
-    assign r5_less4 = less4[R-1] ? r5 : less4[R-2:0];
     prefix_adder #(.W(R), .KIND(2)) sub2 (
-        .x({1'b0, r5_less4}), .y({3'b111, ~q5, 1'b1}), .carry_in(1'b1), .sum(less2));
+        .x({2'b00, r6}), .y({3'b111, ~q6, 1'b1}), .carry_in(1'b1), .sum(less2));
     prefix_adder #(.W(R), .KIND(2)) sub1 (
-        .x({2'b00, r6}), .y({4'b1111, ~q6}), .carry_in(1'b1), .sum(less1));
+        .x({3'b000, r7}), .y({4'b1111, ~q7}), .carry_in(1'b1), .sum(less1));
     always @(posedge clk) begin
         r5 <= less8[R-1] ? whole[R-2:0] : less8[R-2:0];
-        r6 <= less2[R-1] ? r5_less4[R-3:0] : less2[R-3:0];
-        d  <= less1[R-1] ? r6[W-1:0] : less1[W-1:0];
+        r6 <= less4[R-1] ? r5[R-3:0] : less4[R-3:0];
+        r7 <= less2[R-1] ? r6[R-4:0] : less2[R-4:0];
+        d  <= less1[R-1] ? r7[W-1:0] : less1[W-1:0];
     end
 endmodule

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from fhecore.sim import archive, compose, ingest, interval, pages, params, report, validate
+from fhecore.sim import archive, compose, frontier, ingest, interval, pages, params, report, validate
+from fhecore.syn.designs import designs
 
 
 def operation(name, base, measured, with_us=60.0, refused=None):
@@ -183,3 +184,18 @@ def test_figures_of_the_committed_data(tmp_path, target):
     assert report.main(["--target", target, "--out", str(tmp_path)]) == 0
     names = {"validation", f"instructions-{target}", f"latency-{target}", f"intervals-{target}"}
     assert {path.stem for path in tmp_path.glob("*.png")} == names
+
+
+def test_area_against_speed_is_read_from_the_records(tmp_path):
+    """Areas are sums of what records hold; a shape without its netlists names the command."""
+    figures = {"modmul_pe_cs": 1000.0, "array_periphery": 500.0}
+    results = [{"design": n, "area": a, "frequency_ghz": 2.0} for n, a in figures.items()]
+    (tmp_path / "fhecore-x.json").write_text(json.dumps({"kind": frontier.KIND, "results": results}))
+    (tmp_path / "fhecore-y.json").write_text(json.dumps({"kind": "another", "results": []}))
+    lines = frontier.table(params.DATA, tmp_path).splitlines()
+    assert "| 128,500 | 2.00 | 55.5 | 6.7% | 16 | 44 |" in lines[2]
+    assert all("not synthesised" in line for line in lines[3:6]) and frontier.COMMAND in lines[-1]
+    known = designs()
+    assert all(set(shape.netlists) <= set(known) for shape in frontier.SHAPES)
+    made = {name for shape in frontier.SHAPES for name in shape.netlists} - set(figures)
+    assert made <= set(frontier.COMMAND.split())

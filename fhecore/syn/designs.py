@@ -83,7 +83,7 @@ def designs(width: int = 32, rows: int = 16, cols: int = 8) -> dict[str, Design]
             *(
                 Design(
                     f"{name}_half", top, sources, {**w, "R": rows // 2, "C": cols, **more}, still=constants,
-                    blocks=blocks, note=f"the same of {rows // 2}x{cols}",
+                    blocks=blocks, note=f"{name} of {rows // 2}x{cols}",
                 )
                 for name, top, sources, more, blocks in (
                     ("array_periphery", "fhecore_array", (*ARRAY, "modmul_pe_cs.v"), {"CARRY_SAVE": 1},

@@ -144,6 +144,21 @@ def test_slot_to_coeff_first_with_fewer_slots(world, fresh):
     assert error < 3 * few.report().worst_error
 
 
+def test_a_batch_takes_what_is_stated_and_gives_it_back(world, fresh):
+    boot = world.context.bootstrapper(world.keys, target_level=4)
+    low = world.client.encrypt(fresh.uniform(-1, 1, (3, world.slots)), level=0)
+    device = world.context.device
+    device.trim()
+    held = device.pools().in_use
+    world.context.reset_peak()
+    before = world.context.bytes_in_use
+    result = boot.eager(low)
+    taken = world.context.peak_bytes - before
+    assert 0 < taken <= 3 * boot.report().workspace_bytes + result.nbytes
+    device.trim()
+    assert device.pools().idle == 0 and device.pools().in_use - held <= result.nbytes * 2
+
+
 def test_the_bench_of_levels(tmp_path, capsys, monkeypatch):
     path = tmp_path / "levels.json"
     words = ["bench", "levels", "toy-boot40", "--device", "cpu", "--slots", "4", "--runs", "1"]

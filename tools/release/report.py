@@ -36,9 +36,12 @@ def rendered(found: dict[str, Any], cuda: dict[str, Any] | None = None) -> str:
     text += "\n## The same bytes again\n\n" + _again(found.get("second build"))
     if cuda is None:
         return text
-    text += f"\n## With CUDA\n\n`./run wheel --cuda`: {_origin(cuda)}\n{_files(cuda)}"
+    text += "\n## With CUDA\n\n`bench/results/wheels-cuda-x86_64.json`, by `./run wheel --cuda`: "
+    text += f"{_origin(cuda)}\n{_files(cuda)}"
     if places := _places(cuda):
-        text += "\nTried without a GPU: the same, and an operation on the model of one (`cuda:dry`).\n\n"
+        model = any(t.get("model") for _, t in places)
+        also = ", and an operation on the model of one (`cuda:dry`)" if model else ""
+        text += f"\nTried without a GPU: the same{also}.\n\n"
         text += _tried(places)
     return text
 

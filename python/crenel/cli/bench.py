@@ -48,7 +48,8 @@ def without(context: typer.Context) -> None:
             "crenel bench boot measures bootstrapping, crenel bench ablation what each optimisation is "
             "worth, crenel bench growth how times grow, crenel bench levels what fewer levels and slots "
             "save, crenel bench tfhe gates and tables, crenel bench integers operations on encrypted "
-            "integers, crenel bench bridge tables between CKKS and TFHE, crenel bench pool several devices; the other benchmarks are not part of an installation: in "
+            "integers, crenel bench bridge tables between CKKS and TFHE, crenel bench pool several devices; "
+            "the other benchmarks are not part of an installation: in "
             "the source tree, use ./run bench"
         )
 

@@ -82,7 +82,7 @@ class AbstractPrices(ABC):
 
     @abstractmethod
     def bootstrap(self, boot: Boot, count: int) -> float:
-        """Of so many bootstraps of a kind, to its target: what ends lower has fewer primes all the way."""
+        """Of so many bootstraps of a kind, to the highest level."""
 
     def refresh(self, slots: int, ciphertexts: int) -> tuple[float, Boot]:
         """Of bootstraps of all rows of ciphertexts of so many slots: the cheapest kind, and among those the
@@ -232,8 +232,7 @@ class MeasuredPrices(AbstractPrices):
         return self.costs.us("add", self.params, level, batch=self.batch)
 
     def bootstrap(self, boot: Boot, count: int) -> float:
-        highest, slots = priced.output_level(self.params), boot.slots * boot.pack
-        output = highest if boot.target is None else boot.target
+        output, slots = priced.output_level(self.params), boot.slots * boot.pack
         message = "pair" if boot.pair else "real"
         return self.costs.bootstrap(self.params, slots, output, batch=count, message=message).us
 

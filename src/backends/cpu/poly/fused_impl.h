@@ -111,14 +111,10 @@ inline void permute_add_row(u32* out, const u32* in, u64 n, const BlockPermutati
   }
 }
 
-inline constexpr FusedTable kFused = {Vec::kLanes,
-                                      tensor_rows,
-                                      tensor_square_rows,
-                                      tensor_square_doubled_rows,
-                                      key_multiply_rows,
-                                      key_multiply_scatter_rows,
-                                      permute_row,
-                                      permute_add_row};
+inline constexpr FusedTable kFused = {Vec::kLanes,        tensor_rows,
+                                      tensor_square_rows, tensor_square_doubled_rows,
+                                      key_multiply_rows,  key_multiply_scatter_rows,
+                                      permute_row,        permute_add_row};
 
 }  // namespace CRENEL_CPU_ISA
 }  // namespace crenel::backend::cpu

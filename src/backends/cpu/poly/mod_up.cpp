@@ -8,8 +8,7 @@
 namespace crenel::backend::cpu {
 
 struct CpuPolyKernels::Raise {
-  Raise(const Prepared<rns::ModUp>& prepared, u32 limbs)
-      : table(*prepared.operator->()), digit_of(limbs) {
+  Raise(const Prepared<rns::ModUp>& prepared, u32 limbs) : table(*prepared), digit_of(limbs) {
     for (u32 d = 0; d < digits(); ++d) {
       const auto& digit = table.digits[d];
       std::fill_n(digit_of.begin() + digit.first, digit.count, d);

@@ -129,7 +129,8 @@ void CpuPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View>
   }
   // Rows of a power-of-two distance would fall into the same cache sets.
   const u64 stride = piece + 17 * kMaxLanes;
-  const device::Buffer scratch = stream.allocate(2 * babies * stride * thread_count() * sizeof(u32));
+  const device::Buffer scratch =
+      stream.allocate(2 * babies * stride * thread_count() * sizeof(u32));
   const u64 work = u64(batch) * limbs * n * babies * (3 * count + plain.giants);
   parallel_for_workers(batch * limbs * pieces, work, [&](u64 i, u32 worker) {
     // batch entries are the inner loop: they share keys and plaintexts

@@ -15,25 +15,21 @@ inline u32 terms_a_fold(u32 q) { return static_cast<u32>((static_cast<u64>(1) <<
 // answer. Rows of a task are too short for the processor to see by itself what comes next.
 inline constexpr u64 kKeyAhead = 256;
 
-inline void fetch_keys(const BabyStepArgs& args, u64 i) {
-  const bool own = i + kKeyAhead < args.n;
-  const u32* const* key0 = own ? args.key0 : args.next0;
-  const u32* const* key1 = own ? args.key1 : args.next1;
-  const u64 at = own ? i + kKeyAhead : i + kKeyAhead - args.n;
-  const u32 count = own ? args.count : args.next_count;
-  for (u32 d = 0; d < count; ++d) {
-    __builtin_prefetch(key0[d] + at, 0, 3);
-    __builtin_prefetch(key1[d] + at, 0, 3);
-  }
-}
-
 inline void baby_step_rows(const BabyStepArgs& args, const Prime& p) {
   const Reducer m(p);
   const V lift = Vec::set1(args.lift);
   const u32 count = args.count;
   for (u64 i = 0, block = 0; i < args.n; i += Vec::kLanes, ++block) {
     Vec::Wide acc0 = Vec::wide_set1(0), acc1 = acc0;
-    fetch_keys(args, i);
+    // Not a function of its own: compilers take one that does nothing else for one without effect.
+    const bool own = i + kKeyAhead < args.n;
+    const u32* const* const fetch0 = own ? args.key0 : args.next0;
+    const u32* const* const fetch1 = own ? args.key1 : args.next1;
+    const u64 at = own ? i + kKeyAhead : i + kKeyAhead - args.n;
+    for (u32 k = 0; k < (own ? count : args.next_count); ++k) {
+      __builtin_prefetch(fetch0[k] + at, 0, 3);
+      __builtin_prefetch(fetch1[k] + at, 0, 3);
+    }
     u32 d = 0;
     for (; d + 2 <= count; d += 2) {
       const V x = Vec::load(args.digits[d] + i), y = Vec::load(args.digits[d + 1] + i);
