@@ -121,7 +121,8 @@ class Bridge:
 
     def noise(self, step: float) -> Noise:
         """Standard deviations by the model, for a grid of this step: multiply by ``2 * messages * step`` for
-        those of numbers. Raises ParameterError unless the step is positive."""
+        those of numbers. Of a TFHE evaluator with keys of further steps (``steps=``) those are meant that
+        rotate by the context's own. Raises ParameterError unless the step is positive."""
         return self._core.noise(0.0, _number("step", step))
 
     def resolution(self, bound: float) -> float:

@@ -229,15 +229,18 @@ def _over_threads(device: crenel.Device, plan: Plan) -> Points:
         if threads > allowed:
             yield _left_out("", f"this process may use {allowed}")
             return
-        for row in _child(plan, threads):
-            yield {**row, "threads": threads}
+        record = _child(plan, threads)
+        for row in record["results"]:
+            yield {name: value for name, value in row.items() if name not in ("axis", "x")} | {"threads": threads}
+        for each in record["left_out"]:
+            yield _left_out(each["name"], each["why"])
 
     for threads in plan.threads:
         yield threads, partial(of, threads)
 
 
-def _child(plan: Plan, threads: int) -> list[Row]:
-    """Rows of a process with so many threads; a wrong result is one of them."""
+def _child(plan: Plan, threads: int) -> dict[str, Any]:
+    """The record of a process with so many threads; a wrong result is one of its rows."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "growth.json"
         words = [sys.executable, "-m", "crenel", "bench", "growth", "--device", "cpu", "--axes", "batch"]
@@ -251,8 +254,8 @@ def _child(plan: Plan, threads: int) -> list[Row]:
                 f"{done.stderr.strip()[-300:]}",
                 {"threads": threads, "status": done.returncode},
             )
-        found: list[Row] = json.loads(path.read_text(encoding="utf-8"))["results"]
-    return [{key: value for key, value in row.items() if key not in ("axis", "x")} for row in found]
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
 
 
 _MEASURES: dict[str, Callable[[crenel.Device, Plan], Points]] = {

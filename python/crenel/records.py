@@ -7,6 +7,7 @@ import datetime
 import json
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -43,7 +44,7 @@ def write_record(path: Path, document: Mapping[str, Any]) -> None:
 
 def command_line() -> str:
     """The command that this process runs, as a record has it."""
-    return " ".join(["crenel", *sys.argv[1:]])
+    return shlex.join(["crenel", *sys.argv[1:]])
 
 
 def provenance(device: crenel.Device | crenel.DeviceInfo, command: str) -> Json:

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,6 +94,19 @@ def test_a_process_that_dies_is_told(monkeypatch):
     plan = growth.Plan(params="toy-leveled-n13-s40", threads=(1,))
     with pytest.raises(crenel.DeviceError, match="with 1 threads ended with status -9 and no record: Killed"):
         growth.measure(crenel.Device("cpu"), ["threads"], plan)
+
+
+def test_what_a_process_of_so_many_threads_leaves_out_is_told(monkeypatch):
+    def run(words, **_):
+        left_out = [{"axis": "batch", "x": 1, "name": "", "why": "1 ciphertexts do not fit"}]
+        Path(words[words.index("--json") + 1]).write_text(json.dumps({"results": [], "left_out": left_out}))
+        return subprocess.CompletedProcess(words, 0, "", "")
+
+    monkeypatch.setattr(growth.subprocess, "run", run)
+    plan = growth.Plan(params="toy-leveled-n13-s40", threads=(1,))
+    found = growth.measure(crenel.Device("cpu"), ["threads"], plan)
+    assert not found.rows
+    assert found.left_out == [growth.LeftOut("threads", 1, "", "1 ciphertexts do not fit")]
 
 
 def test_records_become_curves(record):

@@ -101,7 +101,7 @@ def test_the_set_for_use(rng):
         off = (body + int(turned @ secret)) / modulus - m[j] / 32
         errors.append((off - round(off)) * modulus)
     found = float(np.mean(np.square(errors)))
-    model = (1 + 2048 * 2 / 3) / 12  # rounding; packing is 2^-20 of it
+    model = (1 + 2048 * 2 / 3) / 12  # rounding; packing is 2^-15 of it
     print(f"variance {found:.1f}, model {model:.1f}")
     assert 0.5 * model < found < 1.55 * model  # six times sqrt(2 / 300), and the secret's weight
     some = ev.compress(client.encrypt(m[:5], bits=4), packed=True)

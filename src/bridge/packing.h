@@ -28,7 +28,7 @@ class Packing {
   u64 bytes() const;
   /// Row j's phase, times q0 / 2^log_modulus, as coefficient place_of(j) N / (2 count) of `out`, a
   /// ciphertext of level 0 of the CKKS ring, evaluation form, whose other coefficients mean
-  /// nothing. StateError where there is no room.
+  /// nothing. OutOfMemoryError where there is no room.
   void operator()(device::Stream& stream, device::TorusKernels& torus, const Keys::Data& keys,
                   const u32* rows, rlwe::View out) const;
 
@@ -53,7 +53,7 @@ class Packing {
     u64 bytes() const;
   };
 
-  /// Rows of the groups [first, first + count), lifted to the middle ring, under z(X^2 ...).
+  /// Rows of the groups [first, first + count), lifted to the middle ring, under z(X^(n'/n)).
   rlwe::Poly lifted(device::Stream& stream, device::TorusKernels& torus, const u32* rows, u32 first,
                     u32 count) const;
   /// sum_v X^v piece_v(X^D), D the quotient of the degrees.

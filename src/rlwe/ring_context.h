@@ -50,8 +50,8 @@ struct KeyExtent {
 /// Its chain primes alone; `level` is not above the top.
 KeyExtent key_extent(const Chain& chain, u32 level);
 
-/// Immutable after construction, except for the stream's memory pool. Queues on the stream that all
-/// contexts of the device share.
+/// Immutable after construction, except for the stream's memory pool and tables of short levels,
+/// which are made on request. Queues on the stream that all contexts of the device share.
 class RingContext {
  public:
   RingContext(Chain chain, std::shared_ptr<device::Device> device);

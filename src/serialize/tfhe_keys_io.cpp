@@ -73,7 +73,7 @@ u64 memory_of(const Context::State& home, const KeyRequest& request) {
   return home.torus->bootstrap_key_bytes() + 2 * bootstrap_body_words(home.plan) * sizeof(u32) +
          of_switch(home.torus->switch_shape()) +
          (request.packing ? of_switch(packing_shape(home.plan)) : 0) +
-         (request.lists ? 2 * home.lists().key_bytes() : 0);
+         (request.lists ? 4 * list_key_words(home.plan) * sizeof(u32) : 0);
 }
 
 void check_words(const Tensor& tensor, std::span<const u64> words, u32 bits) {

@@ -96,7 +96,7 @@ void make_list_key(const Context::State& home, SecretKeys& secret, EvaluationKey
   // Only the sum leaves secret memory.
   const device::Buffer out = stream.allocate(rows * bytes);
   poly.add(stream, r.view(out.as<u32>(), 1, rows, Domain::coeff), plain, errors);
-  data.lists_bodies.resize(r.key_body_words());
+  data.lists_bodies.resize(list_key_words(home.plan));
   stream.copy_out(data.lists_bodies.data(), out.data(), out.bytes());
   load_list_key(home, data);
 }
@@ -106,7 +106,7 @@ void load_list_key(const Context::State& home, EvaluationKeys::Data& data) {
   auto& stream = *home.stream;
   const u32 rows = r.key_rows();
   const u64 bytes = r.poly_bytes();
-  data.lists = stream.allocate(r.key_bytes());
+  data.lists = stream.allocate(2 * rows * bytes);
   const device::Buffer bodies = stream.allocate(rows * bytes);
   stream.copy_in(bodies.data(), data.lists_bodies.data(), bodies.bytes());
   const View coeff = r.view(data.lists.as<u32>(), 2, rows, Domain::coeff);

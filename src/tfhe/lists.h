@@ -25,8 +25,6 @@ struct ListRing {
   u64 poly_bytes() const { return (u64(limbs.size()) << log_n()) * sizeof(u32); }
   /// Of the key: a switch for every doubling, of a digit a prime.
   u32 key_rows() const { return log_n() * plan.digits(); }
-  u64 key_bytes() const { return 2 * key_rows() * poly_bytes(); }
-  u64 key_body_words() const { return key_rows() * (u64(limbs.size()) << log_n()); }
 };
 
 /// UnsupportedError for sets that have no lists.

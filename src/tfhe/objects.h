@@ -1,6 +1,7 @@
 // The private halves of the public objects; for tfhe/ and serialize/ only.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -95,30 +96,39 @@ class StepKeys {
   /// make(step), for each of them that is not here. `expect(missing)` is asked before.
   template <class Expect, class Make>
   std::vector<Key> get(std::span<const u32> steps, Expect expect, Make make) {
-    const auto lock = watch::lock(mutex_);
+    const auto lock = watch::lock(making_);
+    const std::vector<u32> here = this->steps();
     std::vector<u32> missing;
     for (const u32 step : steps)
-      if (!keys_.contains(step)) missing.push_back(step);
+      if (std::find(here.begin(), here.end(), step) == here.end()) missing.push_back(step);
     expect(std::span<const u32>(missing));
-    for (const u32 step : missing) keys_.emplace(step, make(step));
+    for (const u32 step : missing) {
+      Key key = make(step);
+      const std::lock_guard kept(mutex_);
+      keys_.emplace(step, std::move(key));
+    }
+    const std::lock_guard kept(mutex_);
     std::vector<Key> found;
     for (const u32 step : steps) found.push_back(keys_.at(step));
     return found;
   }
   u64 bytes() const {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard kept(mutex_);
     u64 sum = 0;
     for (const auto& [step, key] : keys_) sum += key->bytes();
     return sum;
   }
   std::vector<u32> steps() const {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard kept(mutex_);
     std::vector<u32> found;
     for (const auto& [step, key] : keys_) found.push_back(step);
     return found;
   }
 
  private:
+  /// Held while keys are made, which calls whoever watches; of the map there is a lock of its own,
+  /// so that bytes() and steps() never wait for that.
+  ForkMutex making_;
   mutable ForkMutex mutex_;
   std::map<u32, Key> keys_;
 };

@@ -139,8 +139,9 @@ device::Need key_memory(const Context::State& home, const KeyRequest& request) {
   u64 host = bootstrap_body_words(home.plan) * sizeof(u32);
   if (request.packing) device += packing_shape(home.plan).key_bytes();
   if (request.lists) {
-    device += home.lists().key_bytes();
-    host += home.lists().key_body_words() * sizeof(u32);
+    const u64 bodies = list_key_words(home.plan) * sizeof(u32);
+    device += 2 * bodies;
+    host += bodies;
   }
   return {device, host};
 }
@@ -236,7 +237,7 @@ EvaluationKeys keys_from_parts(const Context& context, const EvaluationKeyParts&
   }
   const KeyRequest there{parts.packing_seed.has_value(), parts.lists_seed.has_value()};
   if (there.lists) {
-    expect_words("key of lists", parts.lists_bodies.size(), home.lists().key_body_words());
+    expect_words("key of lists", parts.lists_bodies.size(), list_key_words(home.plan));
     expect_residues("key of lists", parts.lists_bodies, home.lists().plan.primes, home.plan.log_n);
   }
   auto data = new_data(context, parts.secret_key);
@@ -313,7 +314,7 @@ u64 wire_bytes_of(const Context::State& home, const KeyRequest& request) {
   return bootstrap_body_words(home.plan) * sizeof(u32) + sizeof(random::Seed) +
          body_bytes(home.torus->switch_shape()) +
          (request.packing ? body_bytes(packing_shape(home.plan)) : 0) +
-         (request.lists ? home.lists().key_body_words() * sizeof(u32) + sizeof(random::Seed) : 0);
+         (request.lists ? list_key_words(home.plan) * sizeof(u32) + sizeof(random::Seed) : 0);
 }
 
 }  // namespace

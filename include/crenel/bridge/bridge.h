@@ -84,7 +84,9 @@ class Bridge {
   ckks::KeyRequest key_request() const;
   /// The bridge's own keys.
   KeyFacts key_facts() const;
-  /// What to_messages adds depends on the grid's step.
+  /// What to_messages adds depends on the grid's step. Tables read and answer as by the step of the
+  /// TFHE context; an evaluator with keys of further ones (tfhe::EvaluatorOptions) by that with the
+  /// most noise.
   Noise noise(const Grid& grid) const;
   /// Of sign(a, threshold, bound).
   Noise noise(double bound) const;

@@ -60,7 +60,7 @@ def levels(
 
 
 def _number(text: str, name: str) -> int:
-    if not text.strip().isdigit() or int(text) >= 2**32:
+    if not text.strip().isdecimal() or int(text) >= 2**32:
         raise ParameterError(f"{name} {text}, expected numbers by commas", {name: text})
     return int(text)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 def finish(report: Report, info: DeviceInfo, result: Record, json: Path | None, plot: Path | None) -> None:
     """Facts for the person; then the files; exit status 1 where the result is not what it should be."""
     from crenel.cli.output import table
-    from crenel.records import provenance
+    from crenel.records import command_line, provenance
     from crenel.workloads import plots, records
 
     report.line()
@@ -33,8 +31,7 @@ def finish(report: Report, info: DeviceInfo, result: Record, json: Path | None, 
         report.facts(_resources(result))
     _verdict(report, result)
     if json is not None:
-        command = shlex.join(["crenel", *sys.argv[1:]])
-        records.write(json, [result], provenance(info, command))
+        records.write(json, [result], provenance(info, command_line()))
         report.line(f"wrote {json}")
     if plot is not None:
         plots.draw(plot, result)

@@ -216,12 +216,13 @@ def test_a_browser_sends_on_where_head_answers_503():
     assert made.stdout == "k\n", made.stderr
 
 
-def test_an_input_that_kills_its_workers_ends(monkeypatch):
+def test_an_input_that_kills_its_workers_ends(monkeypatch, tmp_path):
     """It would run for ever."""
     pytest.importorskip("ray", reason="needs Ray: pip install 'crenel[serve]'")
     from crenel import distributed
 
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    arrived = tmp_path / "arrived"
 
     def make(_device):
         def run(data: bytes) -> bytes:
@@ -229,7 +230,9 @@ def test_an_input_that_kills_its_workers_ends(monkeypatch):
             import time
 
             if data == b"poison":
-                time.sleep(0.3)  # the answer before it is on its way
+                end = time.monotonic() + 60
+                while not arrived.exists() and time.monotonic() < end:  # what was answered before would be lost
+                    time.sleep(0.01)
                 os._exit(1)
             return data
 
@@ -237,5 +240,6 @@ def test_an_input_that_kills_its_workers_ends(monkeypatch):
 
     found = distributed.map(distributed.Task(make), [b"good", b"poison"])
     assert next(found) == b"good"
+    arrived.touch()
     with pytest.raises(UnavailableError, match="died"):
         next(found)

@@ -65,11 +65,24 @@ std::optional<u32> lowest_start(const ckks::Params& params, const ArcsinePlan& f
   return std::nullopt;
 }
 
-void check_target(const BootstrapOptions& o, u32 highest) {
-  if (o.target_level && *o.target_level > highest)
-    throw ParameterError(cat("bootstrap to level ", *o.target_level, ", expected at most ", highest,
-                             " with these options"),
-                         {{"target_level", *o.target_level}, {"highest", highest}});
+std::string name_of(const ckks::Params& params) {
+  return params.name().empty() ? params.id() : params.name();
+}
+
+// `highest`: level of a result; nothing where the normal levels do not suffice for any.
+void check_target(const ckks::Params& params, const BootstrapOptions& o,
+                  std::optional<u32> highest) {
+  if (!highest)
+    throw ParameterError(
+        cat("parameters ", name_of(params), " have ", params.normal_top_level(),
+            " normal levels, too few for ", o.slot_to_coeff_stages.size(),
+            " factors of SlotToCoeff", o.arcsine_degree != 0 ? " and the arcsine" : "",
+            ", expected more levels or fewer factors (slot_to_coeff_stages)"),
+        {{"levels", params.normal_top_level()}, {"stages", o.slot_to_coeff_stages.size()}});
+  if (o.target_level && *o.target_level > *highest)
+    throw ParameterError(cat("bootstrap to level ", *o.target_level, ", expected at most ",
+                             *highest, " with these options"),
+                         {{"target_level", *o.target_level}, {"highest", *highest}});
 }
 
 // Levels that CoeffToSlot takes.
@@ -140,8 +153,8 @@ BootstrapLevels plan_levels(const ckks::Params& params, const BootstrapOptions& 
 void check_options(const ckks::Params& params, const BootstrapOptions& o) {
   const u32 needed = params.normal_top_level() + kEvalModLevels + coeff_to_slot_levels(o);
   if (params.max_level() < needed)
-    throw ParameterError(cat("parameters ", params.name().empty() ? params.id() : params.name(),
-                             " have ", params.max_level() - params.normal_top_level(),
+    throw ParameterError(cat("parameters ", name_of(params), " have ",
+                             params.max_level() - params.normal_top_level(),
                              " levels above the normal ones, bootstrapping needs ",
                              needed - params.normal_top_level(), "; use a boot... set"),
                          {{"levels", params.max_level()}, {"expected", needed}});
@@ -256,7 +269,7 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   double scale = p.eval_scale;  // at EvalMod's end
   for (u32 l = top; l > bottom; --l) scale = scale * scale / params.rescale_ratio(l);
   p.reduced = after_arcsine(params, o, bottom, scale);
-  check_target(o, highest_output(o, p.reduced.level).value());
+  check_target(params, o, highest_output(o, p.reduced.level));
   const auto base = short_base(params, o, scale);
   if (base) p.reduced = after_arcsine(params, o, *base, scale);
   p.levels = plan_levels(params, o, p.reduced, base);

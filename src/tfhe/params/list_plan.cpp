@@ -39,6 +39,11 @@ ListPlan list_plan(const device::TorusPlan& plan) {
   return lists;
 }
 
+u64 list_key_words(const device::TorusPlan& plan) {
+  const u64 digits = list_plan(plan).digits();
+  return (plan.log_n * digits * digits) << plan.log_n;
+}
+
 u64 list_width(u64 count) { return std::bit_ceil(count); }
 
 ListNoise list_noise(const device::TorusPlan& plan, const ListPlan& lists, u64 count) {

@@ -22,6 +22,10 @@ struct ListPlan {
 /// Of plans whose ciphertexts rest under one polynomial, one message each.
 ListPlan list_plan(const device::TorusPlan& plan);
 
+/// Words of the bodies of the key that packs: [doubling][digit][prime][N]; on the device it has
+/// twice as many. Expects a plan with lists.
+u64 list_key_words(const device::TorusPlan& plan);
+
 /// Messages that `count` are packed as: the next power of two.
 u64 list_width(u64 count);
 

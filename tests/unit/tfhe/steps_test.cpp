@@ -2,6 +2,7 @@
 #include "crenel/tfhe/steps.h"
 
 #include <cmath>
+#include <thread>
 
 #include "crenel/device/account.h"
 #include "crenel/tfhe/serialize.h"
@@ -81,6 +82,24 @@ TEST(StepTable, TheAccountNamesTheStep) {
       }
     EXPECT_GT(named, 0u) << count;
   }
+}
+
+// Whoever makes keys may call somebody else, who asks for their bytes.
+TEST(StepKeys, AreToldWhileOthersAreMade) {
+  StepKeys keys;
+  const u32 steps[] = {4};
+  bool told = false;
+  const auto make = [&](u32) {
+    std::thread other([&] { told = keys.bytes() == 0 && keys.steps().empty(); });
+    other.join();
+    return std::make_shared<const device::Buffer>();
+  };
+  const auto found = keys.get(steps, [](std::span<const u32>) {}, make);
+  EXPECT_TRUE(told);
+  EXPECT_EQ(keys.steps(), std::vector<u32>{4});
+  EXPECT_EQ(keys.get(
+                steps, [](std::span<const u32> missing) { EXPECT_TRUE(missing.empty()); }, make),
+            found);
 }
 
 // Term by term the most of all steps, so that no step is judged by another's noise.
