@@ -231,7 +231,9 @@ def _over_threads(device: crenel.Device, plan: Plan) -> Points:
             return
         record = _child(plan, threads)
         for row in record["results"]:
-            yield {name: value for name, value in row.items() if name not in ("axis", "x")} | {"threads": threads}
+            yield {name: value for name, value in row.items() if name not in ("axis", "x")} | {
+                "threads": threads
+            }
         for each in record["left_out"]:
             yield _left_out(each["name"], each["why"])
 

@@ -231,7 +231,9 @@ def test_an_input_that_kills_its_workers_ends(monkeypatch, tmp_path):
 
             if data == b"poison":
                 end = time.monotonic() + 60
-                while not arrived.exists() and time.monotonic() < end:  # what was answered before would be lost
+                while (
+                    not arrived.exists() and time.monotonic() < end
+                ):  # what was answered before would be lost
                     time.sleep(0.01)
                 os._exit(1)
             return data
