@@ -22,6 +22,7 @@ WIDER = {
     "fhecore/model/barrett_test.cpp": "support/fhecore_world.h makes the kernels of a device too",
     "fhecore/model/unit_test.cpp": "support/fhecore_world.h makes the kernels of a device too",
     "rlwe/encapsulation_test.cpp": "decrypts with a client of CKKS",
+    "rlwe/short_levels_test.cpp": "takes the chain of primes of a set of CKKS",
     "rlwe/ring_switch_test.cpp": "takes the ring and the secrets of a context of CKKS",
 }
 # Prefix of sources that no test names -> the test that covers them, below tests/.
