@@ -168,13 +168,15 @@ class Context(Place):
                 {"circuits": str(circuits), "expected": ", ".join(CIRCUITS)},
             )
         most = None if max_key_bytes is None else _whole("max_key_bytes", max_key_bytes)
-        automatic = isinstance(steps, str) and steps == "automatic"
-        chosen = self._automatic_steps(keys, most) if automatic else _steps(steps)
-        if not automatic and most is not None:
-            raise ParameterError(
-                f"max_key_bytes is {most}, expected none with steps of one's own choice",
-                {"max_key_bytes": most},
-            )
+        if isinstance(steps, str) and steps == "automatic":
+            chosen = self._automatic_steps(keys, most)
+        else:
+            chosen = _steps(steps)
+            if most is not None:
+                raise ParameterError(
+                    f"max_key_bytes is {most}, expected none with steps of one's own choice",
+                    {"max_key_bytes": most},
+                )
         rules = _rules(step_table)
         return Evaluator(self, self._context.evaluator(keys, max_p_fail_log2, chosen, rules), circuits)
 
@@ -472,7 +474,7 @@ def _whole(name: str, value: object) -> int:
     return int(value)
 
 
-def _steps(steps: Iterable[int]) -> list[int]:
+def _steps(steps: Iterable[int] | str) -> list[int]:
     if isinstance(steps, (str, bytes)):
         raise ParameterError(f"steps is {steps!r}, expected integers or 'automatic'", {"steps": str(steps)})
     return [_positive("step", step) for step in _items("steps", steps)]
