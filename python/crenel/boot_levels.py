@@ -56,6 +56,8 @@ def measure(params: ckks.Params, device: crenel.Device, plan: Plan, say: Say = p
     """A row for each choice, in the order of `Plan.options`: levels, primes, sizes, and either what launches
     move with the time that measured ceilings allow (``"cuda:dry"``) or times and the largest error. Raises
     ParameterError for targets and slots that the parameters do not have."""
+    for options in plan.options():
+        params.key_bytes(bootstrap=options)  # raises for what there is not, before the first row
     context = ckks.Context(params, device)
     client = context.keygen()
     rng = np.random.default_rng(plan.seed)

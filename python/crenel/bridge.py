@@ -269,6 +269,7 @@ class Crossing:
             allows more. The smaller, the finer: `Bridge.resolution` is the threshold's standard deviation
         progress : True for a bar, or a function f(done, total, what), as `crenel.progress` takes
         """
+        a = _ciphertext(a)
         if isinstance(threshold, (ckks.Ciphertext, ckks.Operand)):
             a, threshold = self._difference(a, threshold), 0.0
         return self._core.compare(
@@ -297,7 +298,9 @@ class Crossing:
         `Bridge.output_level`, less one: the message is not bootstrapped, only the comparison.
         """
         steps = self.compare(a, 0.0, bound=bound)
-        return (self._ckks(a) * self._ckks(steps)).ciphertext.with_bound(_number("bound", bound))
+        own = _ciphertext(a).bound
+        most = min(_number("bound", bound), own) if own > 0 else _number("bound", bound)
+        return (self._ckks(a) * self._ckks(steps)).ciphertext.with_bound(most)
 
     def maximum(
         self,
@@ -309,9 +312,12 @@ class Crossing:
         """The larger of each pair of slots: b + relu(a - b), with the level and the errors of that.
 
         bound : the largest distance of a pair; StateError where the bounds of both allow more
+
+        Where both state a bound, the result has the larger one.
         """
         ev = self._ckks
-        return (ev(b) + ev(self.relu(self._difference(a, b), bound=bound))).ciphertext
+        step = self.relu(self._difference(a, b), bound=bound)
+        return _within_both((ev(b) + ev(step)).ciphertext, a, b)
 
     def minimum(
         self,
@@ -322,12 +328,13 @@ class Crossing:
     ) -> ckks.Ciphertext:
         """The smaller of each pair of slots: a - relu(a - b); arguments as for `maximum`."""
         ev = self._ckks
-        return (ev(a) - ev(self.relu(self._difference(a, b), bound=bound))).ciphertext
+        step = self.relu(self._difference(a, b), bound=bound)
+        return _within_both((ev(a) - ev(step)).ciphertext, a, b)
 
     def _difference(
         self, a: ckks.Ciphertext | ckks.Operand, b: ckks.Ciphertext | ckks.Operand
     ) -> ckks.Ciphertext:
-        return (self._ckks(a) - self._ckks(b)).ciphertext
+        return (self._ckks(_ciphertext(a)) - self._ckks(_ciphertext(b))).ciphertext
 
     def _expect_readable(self, step: float) -> None:
         """Numbers of the grid are a phase of 1 / (2 messages) apart, and are read right within half of it."""
@@ -351,6 +358,18 @@ class Crossing:
 
     def __repr__(self) -> str:
         return f"<Crossing of {self._bridge!r}>"
+
+
+def _ciphertext(value: ckks.Ciphertext | ckks.Operand) -> ckks.Ciphertext:
+    return value.ciphertext if isinstance(value, ckks.Operand) else _instance(value, ckks.Ciphertext)
+
+
+def _within_both(
+    found: ckks.Ciphertext, a: ckks.Ciphertext | ckks.Operand, b: ckks.Ciphertext | ckks.Operand
+) -> ckks.Ciphertext:
+    """One of each pair: within the larger bound of both, which sums do not know."""
+    most = max(_ciphertext(a).bound, _ciphertext(b).bound)
+    return found.with_bound(most) if 0 < most < math.inf else found
 
 
 def _number(name: str, value: object) -> float:

@@ -182,5 +182,10 @@ def test_the_bench_of_levels(tmp_path, capsys, monkeypatch):
     assert "4, all primes" in capsys.readouterr().out
     monkeypatch.setattr(boot_levels, "SLACK", 2.0**-9)
     assert main([*words, "--targets", "4"]) == 1
-    assert main([*words, "--targets", "14"]) == 2 and "at most 13" in capsys.readouterr().err
+    monkeypatch.setattr(boot_levels, "_facts", lambda *_: pytest.fail("a row was made"))
+    for targets in ("14", "highest,14"):
+        assert main([*words, "--targets", targets]) == 2 and "at most 13" in capsys.readouterr().err
+    for wrong in ("\u00b2", "9" * 5000, "", ","):
+        assert main([*words, "--targets", wrong]) == 2
+        assert "expected numbers or 'highest'" in capsys.readouterr().err
     assert main([*words, "--targets", "low"]) == 2 and "expected numbers" in capsys.readouterr().err

@@ -116,11 +116,20 @@ def test_signs_and_the_larger_of_two(world, fresh):
         across.maximum(a, b, bound=2.0)
     a, b = world.encrypt(x, level), world.encrypt(y, level)
     np.testing.assert_allclose(decrypt(across.compare(a, b, bound=2.0)), x >= y, atol=2**-15)
-    np.testing.assert_allclose(decrypt(across.maximum(a, b, bound=2.0)), np.maximum(x, y), atol=2**-13)
-    np.testing.assert_allclose(decrypt(across.minimum(a, b, bound=2.0)), np.minimum(x, y), atol=2**-13)
+    smaller = across.minimum(a, b, bound=2.0)
+    assert smaller.bound == math.inf
+    np.testing.assert_allclose(decrypt(smaller), np.minimum(x, y), atol=2**-13)
+    # One of both is within the larger bound, so that results compare on.
+    a, b = world.encrypt(x, level, bound=1.1), world.encrypt(y, level, bound=1.08)
+    larger = across.maximum(a, b, bound=2.2)
+    assert larger.bound == 1.1
+    np.testing.assert_allclose(decrypt(larger), np.maximum(x, y), atol=2**-13)
+    for other in (0.5, x, None):
+        with pytest.raises(TypeError, match="Ciphertext"):
+            across.maximum(a, other, bound=2.0)
     away = np.where(np.abs(x) < gap, np.copysign(gap, x), x)
     found = across.relu(world.encrypt(away, level, bound=1.5), bound=2.0)
-    assert found.bound == 2.0
+    assert found.bound == 1.5
     np.testing.assert_allclose(decrypt(found), np.maximum(away, 0), atol=2**-13)
     signs = across.sign(world.encrypt(away), bound=2.0)
     np.testing.assert_allclose(decrypt(signs), np.sign(away), atol=2**-14)

@@ -134,6 +134,8 @@ def test_a_wrong_result_is_told(monkeypatch, capfd):
     ("words", "said"),
     [
         (["--axes", "width"], "axis 'width', expected some of log_n, limbs, batch, slots, threads"),
+        (["--axes", ","], "axis '', expected some of log_n"),
+        (["--axes", "batch,", "--device", "ref"], "axis '', expected some of log_n"),
         (["--axes", "threads", "--device", "ref"], "threads of ref, expected the device cpu"),
         (["--batches", "1,x"], "--batches 1,x, expected numbers from 1 on, by commas"),
         (["--log-n", "0"], "--log-n 0, expected numbers from 1 on"),

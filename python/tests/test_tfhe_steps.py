@@ -146,6 +146,15 @@ def test_automatic_goes_by_what_was_measured_and_by_a_budget(world):
         context.evaluator(keys, steps="automatic", max_key_bytes=10)
     with pytest.raises(tfhe.ParameterError, match="own choice"):
         context.evaluator(keys, steps=(4,), max_key_bytes=1 << 40)
+    for bad in (1.5, math.nan, "10", True):
+        with pytest.raises(TypeError, match="max_key_bytes: expected an integer"):
+            context.evaluator(keys, steps="automatic", max_key_bytes=bad)
+    # A budget is of all that these keys take: the one that packs counts, too.
+    lists = world.client.evaluation_keys(lists=True)
+    assert lists.nbytes == context.key_bytes(lists=True) > context.key_bytes()
+    with pytest.raises(tfhe.ParameterError, match=f"at least {lists.nbytes}, what these keys take"):
+        context.evaluator(lists, steps="automatic", max_key_bytes=context.key_bytes())
+    assert context.evaluator(lists, steps="automatic", max_key_bytes=lists.nbytes).steps == (2,)
 
 
 def test_what_is_no_step_is_refused(world):
@@ -164,11 +173,19 @@ def test_what_is_no_step_is_refused(world):
     for bad in ((2.5,), ("4",), (True,)):
         with pytest.raises(TypeError, match="integer"):
             context.evaluator(keys, steps=bad)
+    for bad in (2, None):
+        with pytest.raises(TypeError, match="steps: expected several"):
+            context.evaluator(keys, steps=bad)
+    with pytest.raises(tfhe.ParameterError, match="divisor of 4"):
+        context.evaluator(keys, steps=np.array([2, 3]))
     for table, message in (
         ([(5, 2), (5, 4)], "ascending"),
         ([(9, 4), (5, 2)], "ascending"),
         ([(5, 1)], "steps of 1"),
         ([(0, 2)], "rotations is 0"),
+        ([(5, 2, 4)], "expected pairs"),
+        ([5, 2], "expected pairs"),
+        ("42", "expected pairs"),
     ):
         with pytest.raises(tfhe.ParameterError, match=message):
             context.evaluator(keys, steps=(4,), step_table=table)

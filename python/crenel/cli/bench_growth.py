@@ -61,7 +61,7 @@ def growth(
         seed=secrets.randbits(32) if seed is None else seed,
     )
     on = crenel.Device(device)
-    names = [name.strip() for name in axes.split(",") if name.strip()] if axes else _all_of(on)
+    names = _all_of(on) if axes is None else [name.strip() for name in axes.split(",")]
     found = curves.measure(on, names, plan, say)
     say("")
     _print(found, on.description)

@@ -60,9 +60,14 @@ def levels(
 
 
 def _number(text: str, name: str) -> int:
-    if not text.strip().isdecimal() or int(text) >= 2**32:
-        raise ParameterError(f"{name} {text}, expected numbers by commas", {name: text})
-    return int(text)
+    word = text.strip()
+    if not (word.isascii() and word.isdecimal()) or len(word) > 9:
+        also = " or 'highest'" if name == "--targets" else ""
+        raise ParameterError(
+            f"{name} {word[:20]!r}, expected numbers{also} by commas",
+            {name: word[:20], "expected": "numbers"},
+        )
+    return int(word)
 
 
 def _print(rows: list[dict[str, Any]], title: str) -> None:

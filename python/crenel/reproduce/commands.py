@@ -127,8 +127,8 @@ def _all() -> dict[str, Command]:
     out["fhecore-schedules"] = _run("fhecore-sim", "schedules", devices=())
     out["fhecore-workloads"] = _run("fhecore-sim", "workloads", devices=())
     for name, designs in SYNTHESES.items():
-        words = (*designs, "--check", "--out", f"{{out}}/fhecore-asap7{name}.json")
-        out[f"fhecore-syn{name}"] = _run("fhecore-syn", *words, devices=())
+        told = (*designs, "--check", "--out", f"{{out}}/fhecore-asap7{name}.json")
+        out[f"fhecore-syn{name}"] = _run("fhecore-syn", *told, devices=())
     return out
 
 

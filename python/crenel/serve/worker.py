@@ -279,7 +279,7 @@ class Worker:
                 if not warm:
                     self._beat()  # others learn where these keys are
                 result = prepared.run(data, self._checkpoint, lambda: self._turn_of(claimed))
-                run = self._now.run
+                run: float = self._now.run
         except (Cancelled, NotFoundError) as ended:
             self._jobs.failed(claimed, self.id, ended)  # nothing where it was cancelled or deleted
         except KeysNeededError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, overload
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from crenel.tfhe.types import TypeLike
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
+T = TypeVar("T")
 
 
 class Context(Place):
@@ -152,11 +153,12 @@ class Context(Place):
             the same meaning; without further steps every batch takes the context's own
         step_table : which batch takes which step: pairs (rotations, step), ascending, for batches of up to
             so many; beyond the last as the last. Default what was measured on such a device
-        max_key_bytes : with steps='automatic', the most that all keys may take on the device: steps that do
-            not fit are left out (`Evaluator.steps` says which are there)
+        max_key_bytes : with steps='automatic', the most that all of these keys may take on the device, with
+            those of lists, packing and other steps that they have already: steps that do not fit are left
+            out (`Evaluator.steps` says which are there)
 
         Raises StateError for keys of another context, ParameterError for a bound above 0, another name, steps
-        that do not divide the keys' group, a table that is none, and less than the context's own keys take;
+        that do not divide the keys' group, a table that is none, and less than the keys take already;
         UnsupportedError for steps where none is measured and no table is given, and for sets without groups;
         OutOfMemoryError, before any is made, where the keys do not fit.
         """
@@ -165,35 +167,39 @@ class Context(Place):
                 f"circuits is {circuits!r}, expected one of {', '.join(CIRCUITS)}",
                 {"circuits": str(circuits), "expected": ", ".join(CIRCUITS)},
             )
-        chosen = self._automatic_steps(max_key_bytes) if steps == "automatic" else _steps(steps)
-        if steps != "automatic" and max_key_bytes is not None:
-            raise ParameterError(
-                f"max_key_bytes is {max_key_bytes}, expected none with steps of one's own choice",
-                {"max_key_bytes": max_key_bytes},
-            )
-        rules = [
-            (_positive("rotations", rotations), _positive("step", step)) for rotations, step in step_table
-        ]
+        most = None if max_key_bytes is None else _whole("max_key_bytes", max_key_bytes)
+        if isinstance(steps, str) and steps == "automatic":
+            chosen = self._automatic_steps(keys, most)
+        else:
+            chosen = _steps(steps)
+            if most is not None:
+                raise ParameterError(
+                    f"max_key_bytes is {most}, expected none with steps of one's own choice",
+                    {"max_key_bytes": most},
+                )
+        rules = _rules(step_table)
         return Evaluator(self, self._context.evaluator(keys, max_p_fail_log2, chosen, rules), circuits)
 
-    def _automatic_steps(self, max_key_bytes: int | None) -> list[int]:
-        """Steps beside the context's own that some batch is fastest by, as far as they fit."""
+    def _automatic_steps(self, keys: _crenel.TfheEvaluationKeys, most: int | None) -> list[int]:
+        """Steps beside the context's own that some batch is fastest by, as far as they fit beside all that
+        the keys have: those of lists and of packing, too."""
+        if not isinstance(keys, _crenel.TfheEvaluationKeys):
+            raise TypeError(f"expected evaluation keys, got {type(keys).__name__}")
         own, group = int(self.params.numbers["step"]), int(self.params.numbers["key_group"])
         possible = [step for step in range(1, group + 1) if group % step == 0 and _takes(self.params, step)]
         named = {step for _, step in self._context.measured_step_table(possible or [1])}
-        taken = self._context.key_bytes()
-        if max_key_bytes is not None and taken > max_key_bytes:
+        taken, there = keys.nbytes, set(keys.steps)
+        if most is not None and taken > most:
             raise ParameterError(
-                f"max_key_bytes is {max_key_bytes}, expected at least {taken}, the keys for steps of {own}",
-                {"max_key_bytes": max_key_bytes, "expected": taken},
+                f"max_key_bytes is {most}, expected at least {taken}, what these keys take already",
+                {"max_key_bytes": most, "expected": taken},
             )
         chosen = []
         for step in sorted(named - {own}):
-            taken += self._context.step_bytes(step)
-            if max_key_bytes is None or taken <= max_key_bytes:
+            more = 0 if step in there else self._context.step_bytes(step)
+            if most is None or taken + more <= most:
+                taken += more
                 chosen.append(step)
-            else:
-                taken -= self._context.step_bytes(step)
         return chosen
 
     def ciphertext_from_bytes(self, data: Bytes, *, max_bytes: int | None = None) -> Ciphertext:
@@ -456,17 +462,41 @@ class Client:
 
 
 def _positive(name: str, value: object) -> int:
+    found = _whole(name, value)
+    if not 1 <= found < 1 << 32:
+        raise ParameterError(f"{name} is {found}, expected 1 to 2^32 - 1", {name: found})
+    return found
+
+
+def _whole(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name}: expected an integer, got {type(value).__name__}")
-    if not 1 <= value < 1 << 32:
-        raise ParameterError(f"{name} is {value}, expected 1 to 2^32 - 1", {name: int(value)})
     return int(value)
 
 
-def _steps(steps: Iterable[int]) -> list[int]:
+def _steps(steps: Iterable[int] | str) -> list[int]:
     if isinstance(steps, (str, bytes)):
         raise ParameterError(f"steps is {steps!r}, expected integers or 'automatic'", {"steps": str(steps)})
-    return [_positive("step", step) for step in steps]
+    return [_positive("step", step) for step in _items("steps", steps)]
+
+
+def _rules(table: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    found = []
+    for rule in _items("step_table", table):
+        pair = list(rule) if isinstance(rule, (list, tuple, np.ndarray)) else []
+        if len(pair) != 2:
+            raise ParameterError(
+                f"step_table: {rule!r:.60}, expected pairs (rotations, step)", {"found": f"{rule!r:.60}"}
+            )
+        found.append((_positive("rotations", pair[0]), _positive("step", pair[1])))
+    return found
+
+
+def _items(name: str, values: Iterable[T]) -> list[T]:
+    try:
+        return list(values)
+    except TypeError:
+        raise TypeError(f"{name}: expected several, got {type(values).__name__}") from None
 
 
 def _takes(params: _crenel.TfheParams, step: int) -> bool:

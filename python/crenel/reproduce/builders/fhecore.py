@@ -276,7 +276,7 @@ def enhanced(work: Work) -> None:
     work.table("ours", work.item.columns, rows)
     theirs = [number(work.item.rows[2][at]) for at in (3, 1)]
     names = ["tensor core's element", "with the modular one"]
-    series: dict[str, list[float | None]] = {"paper": theirs, "ours": areas[::-1]}
+    series: dict[str, list[float | None]] = {"paper": [*theirs], "ours": [*areas[::-1]]}
     work.chart(Bars("area of an element after synthesis (Table IV)", "um2", names, series, ["ours"]))
 
 
