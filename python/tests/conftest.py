@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import warnings
 from dataclasses import dataclass, field
@@ -13,6 +14,10 @@ import pytest
 import crenel
 from crenel import ckks
 from crenel.cli import main
+
+# Shells may start background commands with SIGINT ignored: tests of Ctrl-C would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PRESET = "toy-leveled-n14-s40"  # N = 2^11, 6 levels
 ROTATIONS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, -1, -3]

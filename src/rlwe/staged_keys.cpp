@@ -24,7 +24,7 @@ u64 half_bytes(const RingContext& ring, u32 digits, const LimbSet& limbs) {
 }
 
 device::LimbShape shape_of(const RingContext& ring, const HostKey& key) {
-  return {key.limbs, u64(2) * key.digits, ring.ring_dim() * sizeof(Word)};
+  return {key.limbs, u64(2) * key.digits, static_cast<std::size_t>(ring.ring_dim()) * sizeof(Word)};
 }
 
 // The key of a host half, in memory that has its shape.
