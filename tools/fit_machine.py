@@ -32,7 +32,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from crenel import ckks, nn
-from crenel._crenel import Account
+from crenel.nn.accounted import launched
 from crenel.nn.launches import counted
 from crenel.nn.machine import Machine, kind_of
 from crenel.nn.sizes import limbs_at
@@ -53,18 +53,6 @@ def us_of(found: Kinds, machine: Machine, recorded: bool) -> float:
     """Microseconds by the model."""
     least = 0.0 if recorded else machine.launch_us
     return sum(n * max(least, machine.device_us(bool(e), moved)) for e, moved, n in found)
-
-
-def launched(context: ckks.Context, call: Callable[[], object]) -> list[Any]:
-    """Of a call; what the first one makes is there."""
-    call()
-    account = Account()
-    account.attach(context)
-    try:
-        call()
-    finally:
-        account.detach()
-    return list(account.records())
 
 
 def operations(files: list[Path]) -> list[Json]:

@@ -17,6 +17,18 @@ SOURCE = "launches"
 LEVELS = 4  # steps between the levels that are counted; times of others are interpolated
 
 
+def launched(context: ckks.Context, call: Call) -> list[Launch]:
+    """What a call launches; what the first one makes (tables, recordings) is there."""
+    call()
+    account = Account()
+    account.attach(context)
+    try:
+        call()
+    finally:
+        account.detach()
+    return cast("list[Launch]", account.records())
+
+
 def accounted(
     params: ckks.Params,
     machine: str,
@@ -39,16 +51,6 @@ def accounted(
     context = ckks.Context(params, "cuda:dry")
     top = params.normal_top_level
 
-    def launches(call: Call) -> list[Launch]:
-        call()  # what is made in the first call is kept: tables, recordings
-        account = Account()
-        account.attach(context)
-        try:
-            call()
-        finally:
-            account.detach()
-        return cast("list[Launch]", account.records())
-
     bootstraps: list[ckks.BootstrapOptions] = []
     if params.max_level > top:
         halves = (params.slots // 8, params.slots // 4, params.slots // 2, params.slots)
@@ -59,8 +61,8 @@ def accounted(
     levels = sorted({round(top * k / LEVELS) for k in range(LEVELS + 1)} | {min(1, top)})
     rows, boots = timed(
         context, levels, batches, bootstraps,
-        lambda call: known.us(launches(call), recorded=False),
-        lambda call: known.us(launches(call), recorded=True),
+        lambda call: known.us(launched(context, call), recorded=False),
+        lambda call: known.us(launched(context, call), recorded=True),
     )  # fmt: skip
     rows = tuple(replace(row, source=SOURCE) for row in rows)
     boots = tuple(replace(row, source=SOURCE) for row in boots)

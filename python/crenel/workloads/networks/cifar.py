@@ -30,6 +30,26 @@ class Images:
     labels: NDArray[np.int64]
 
 
+def given(
+    network: str, option: str, file: Path | None, data: Path | None, calibration: Path | None, needed: str
+) -> tuple[Path, Path, Path]:
+    """The file that `option` names, the test set and the calibration of a network, where all are there.
+
+    calibration : default where `data` is a folder: its ``data_batch_1.bin``
+    needed : what files are asked for, in words
+
+    Raises ParameterError naming all that are missing.
+    """
+    if calibration is None and data is not None and data.is_dir():
+        calibration = data / TRAINING
+    if file is not None and data is not None and calibration is not None:
+        return file, data, calibration
+    named = {option: file, "--data": data, "--calibration": calibration}
+    missing = [name for name, path in named.items() if path is None]
+    wanted = " and ".join(missing)
+    raise ParameterError(f"{network} needs {wanted}. {needed}", {"missing": ", ".join(missing)})
+
+
 def read(path: Path, inside: str = TEST) -> Images:
     """Images of a file, or of the file `inside` of a folder.
 

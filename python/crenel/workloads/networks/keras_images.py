@@ -45,14 +45,7 @@ def task(
     not positive and for a network of other inputs or outputs than 3 x 32 x 32 and 10, and what the readers
     raise.
     """
-    if calibration is None and data is not None and data.is_dir():
-        calibration = data / cifar.TRAINING
-    given = {"--file": file, "--data": data, "--calibration": calibration}
-    if missing := [name for name, path in given.items() if path is None]:
-        raise ParameterError(
-            f"keras needs {' and '.join(missing)}. {NEEDED}", {"missing": ", ".join(missing)}
-        )
-    assert file is not None and data is not None and calibration is not None
+    file, data, calibration = cifar.given("keras", "--file", file, data, calibration, NEEDED)
     if not 0.0 < divide < float("inf"):
         raise ParameterError(f"--divide {divide:g}, expected a positive number", {"divide": divide})
     model = nn.from_keras(file, replace=dict(map(_replacement, replace)))

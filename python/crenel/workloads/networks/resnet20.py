@@ -134,14 +134,7 @@ def task(
 
     Raises ParameterError naming all files that are missing, and what the readers raise.
     """
-    if calibration is None and data is not None and data.is_dir():
-        calibration = data / cifar.TRAINING
-    given = {"--weights": weights, "--data": data, "--calibration": calibration}
-    if missing := [name for name, path in given.items() if path is None]:
-        raise ParameterError(
-            f"resnet20 needs {' and '.join(missing)}. {NEEDED}", {"missing": ", ".join(missing)}
-        )
-    assert weights is not None and data is not None and calibration is not None
+    weights, data, calibration = cifar.given("resnet20", "--weights", weights, data, calibration, NEEDED)
     test = cifar.first(cifar.read(data), images, "images")
     seen = cifar.read(calibration, cifar.TRAINING).images[:samples]
     return Task(
