@@ -116,7 +116,7 @@ def line(name: str, data: dict) -> list[str]:
     )
     checked = noise = ""
     if verified:
-        checked = f"{int(verified['failures'])} of {int(verified['gates']):,}"
+        checked = f"{int(verified['failures'])} of {int(verified['operations']):,}"
         noise = f"{number(verified['phase_std'])}, model {number(verified['phase_std_model'])}"
     sizes = [f"{keys[k] / MIB:,.0f} MiB" if k in keys else "" for k in ("device_bytes", "wire_bytes")]
     return [

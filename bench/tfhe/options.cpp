@@ -21,7 +21,7 @@ std::optional<TfheOptions> parse_tfhe_options(const Words& words) {
             "where the set is for tables")
       .number("--floor-bits", o.floor_bits, "bits that floor removes; default half of them")
       .flag("--include-transfers", o.transfers, "also with copies from and to host memory")
-      .number("--verify", o.verify, "gates of a long check of failures; default none")
+      .number("--verify", o.verify, "gates or look-ups of a long check of failures; default none")
       .flag("--no-latency", o.no_latency, "do not time a single row as well")
       .flag("--once", o.once, "two calls and no timing, for profilers")
       .flag("--quick", o.quick, "fewer repetitions")

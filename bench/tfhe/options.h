@@ -14,7 +14,7 @@ struct TfheOptions {
   u32 slots = 1;
   u32 step = 0;  ///< 0: the set's own
   u32 batch = 1024;
-  u64 verify = 0;      ///< gates of the check with fresh messages and bootstrapped inputs
+  u64 verify = 0;      ///< gates or look-ups of the check, on bootstrapped inputs
   u32 floor_bits = 0;  ///< 0: half of the message's
   bool transfers = false;
   bool once = false;  ///< two calls and no timing, for profilers

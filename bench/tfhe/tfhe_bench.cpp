@@ -142,15 +142,15 @@ bool TfheBench::verify(Recorder& recorder) {
   const double start = now();
   Check check;
   check.run(client_, ev_, o_.verify, o_.batch, rng_);
-  const double gates = static_cast<double>(check.gates);
+  const double operations = static_cast<double>(check.operations);
   recorder.note("verified",
-                Json::Object{{"gates", check.gates},
+                Json::Object{{"operations", check.operations},
                              {"failures", check.failed},
-                             {"expected_failures", gates * std::exp2(params_.p_fail_log2())},
-                             {"phase_std", std::sqrt(check.squares / gates)},
+                             {"expected_failures", operations * std::exp2(params_.p_fail_log2())},
+                             {"phase_std", std::sqrt(check.squares / operations)},
                              {"phase_std_model", tfhe::fresh_std(params_, std::sqrt(10.5))},
                              {"seconds", now() - start}});
-  return static_cast<double>(check.failed) <= allowed(gates, params_.p_fail_log2());
+  return static_cast<double>(check.failed) <= allowed(operations, params_.p_fail_log2());
 }
 
 int TfheBench::run(const Words& words) {

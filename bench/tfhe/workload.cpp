@@ -6,6 +6,12 @@ namespace crenel::bench {
 
 using tfhe::Ciphertext;
 
+namespace {
+
+constexpr int kChain = 16;  // steps, then fresh messages: long chains degenerate
+
+}  // namespace
+
 Operation::Inputs Workload::pointers() const {
   Operation::Inputs out;
   for (const Ciphertext& c : inputs) out.push_back(&c);
@@ -49,26 +55,66 @@ std::string digest(const tfhe::Client& client, const std::vector<Ciphertext>& ou
   return digest({reinterpret_cast<const u8*>(all.data()), all.size() * sizeof(u64)});
 }
 
+void Check::count(const tfhe::Client& client, const Ciphertext& c, const std::vector<u64>& expected,
+                  std::vector<u64>& found) {
+  for (const i64 e : client.phase_errors(c, expected)) squares += double(e) * double(e);
+  found = client.decrypt(c);
+  for (std::size_t i = 0; i < found.size(); ++i) failed += found[i] != expected[i];
+  operations += found.size();
+}
+
 void Check::run(tfhe::Client& client, const tfhe::Evaluator& ev, u64 wanted, u64 batch,
                 std::mt19937_64& rng) {
-  constexpr int kChain = 16;  // then fresh messages: long chains degenerate
-  std::vector<u64> x(batch), y(batch);
-  while (gates < wanted) {
+  if (ev.context().params().spec().padded)
+    run_tables(client, ev, wanted, batch, rng);
+  else
+    run_gates(client, ev, wanted, batch, rng);
+}
+
+void Check::run_gates(tfhe::Client& client, const tfhe::Evaluator& ev, u64 wanted, u64 batch,
+                      std::mt19937_64& rng) {
+  std::vector<u64> x(batch), y(batch), z(batch), found;
+  while (operations < wanted) {
     for (u64 i = 0; i < batch; ++i) x[i] = rng() & 1, y[i] = rng() & 1;
     Ciphertext a = ev.refresh(client.encrypt(x, 4)), b = ev.refresh(client.encrypt(y, 4));
-    for (int step = 0; step < kChain && gates < wanted; ++step) {
+    for (int step = 0; step < kChain && operations < wanted; ++step) {
       const auto& kinds = two_input_gates();
       const tfhe::Gate gate = kinds[rng() % kinds.size()];
       Ciphertext c = ev.gate(gate, a, b);
-      std::vector<u64> z(batch);
       for (u64 i = 0; i < batch; ++i) z[i] = clear_gate(gate, {x[i], y[i]});
-      for (const i64 e : client.phase_errors(c, z)) squares += double(e) * double(e);
-      const auto found = client.decrypt(c);
-      for (u64 i = 0; i < batch; ++i) failed += found[i] != z[i];
-      gates += batch;
+      count(client, c, z, found);
       // An error is counted once: go on with the clear bits that belong to the ciphertext.
       x = std::move(y), y = found;
       a = std::move(b), b = std::move(c);
+    }
+  }
+}
+
+void Check::run_tables(tfhe::Client& client, const tfhe::Evaluator& ev, u64 wanted, u64 batch,
+                       std::mt19937_64& rng) {
+  // Of L entries: a bit times L / 2 and two numbers below L / 4 make an argument below L, and
+  // their squared factors (L / 2)^2 + 2 are the most that a set of look-up tables promises.
+  const u64 entries = ev.context().params().spec().plain_modulus / 2;
+  const auto limit = [&](int which) { return which == 0 ? u64(2) : entries / 4; };
+  std::vector<u64> x[3], z(batch), found;
+  tfhe::Lut lut{std::vector<u64>(entries)};
+  while (operations < wanted) {
+    std::vector<Ciphertext> c;
+    for (int which = 0; which < 3; ++which) {
+      x[which].resize(batch);
+      for (u64& m : x[which]) m = rng() % limit(which);
+      c.push_back(ev.refresh(client.encrypt(x[which])));
+    }
+    for (int step = 0; step < kChain && operations < wanted; ++step) {
+      const int which = step % 3;  // the argument that the result takes the place of
+      for (u64& y : lut.table) y = rng() % limit(which);
+      const tfhe::Term sum[] = {{&c[0], static_cast<i64>(entries / 2)}, {&c[1], 1}, {&c[2], 1}};
+      Ciphertext result = ev.lut(ev.linear(sum), lut);
+      for (u64 i = 0; i < batch; ++i) z[i] = lut.table[entries / 2 * x[0][i] + x[1][i] + x[2][i]];
+      count(client, result, z, found);
+      // As above; what failed to another message altogether would make the argument too large.
+      for (u64 i = 0; i < batch; ++i) x[which][i] = found[i] < limit(which) ? found[i] : z[i];
+      c[which] = std::move(result);
     }
   }
 }

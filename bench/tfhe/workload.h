@@ -24,13 +24,23 @@ u64 failures(const tfhe::Client& client, const std::vector<tfhe::Ciphertext>& ou
 /// SHA-256 of the messages.
 std::string digest(const tfhe::Client& client, const std::vector<tfhe::Ciphertext>& outputs);
 
-/// Gates whose inputs come from bootstraps (as the failure probability is stated for), decrypted
-/// one by one, with the variance of their phases.
-struct Check {
-  u64 gates = 0, failed = 0;
+/// Gates, or of sets for tables look-ups of random tables at the largest sums that the set
+/// promises; inputs come from bootstraps (as the failure probability is stated for), results are
+/// decrypted one by one, with the variance of their phases.
+class Check {
+ public:
+  u64 operations = 0, failed = 0;
   double squares = 0.0;
   void run(tfhe::Client& client, const tfhe::Evaluator& ev, u64 wanted, u64 batch,
            std::mt19937_64& rng);
+
+ private:
+  void run_gates(tfhe::Client& client, const tfhe::Evaluator& ev, u64 wanted, u64 batch,
+                 std::mt19937_64& rng);
+  void run_tables(tfhe::Client& client, const tfhe::Evaluator& ev, u64 wanted, u64 batch,
+                  std::mt19937_64& rng);
+  void count(const tfhe::Client& client, const tfhe::Ciphertext& c,
+             const std::vector<u64>& expected, std::vector<u64>& found);
 };
 
 }  // namespace crenel::bench
