@@ -9,7 +9,8 @@ namespace {
 // In the order of the enumeration. The least part is a limb of one polynomial of the largest ring.
 constexpr TunableInfo kInfos[kTunables] = {
     {"part_bytes",
-     "bytes that base conversion, column and row pass write of each ciphertext before the next part",
+     "bytes that base conversion, column and row pass write of each ciphertext before the next "
+     "part",
      u64(1) << 19, u64(1) << 40},
     {"row_polys", "polynomials that a block of a row pass transforms in turn, at most", 1, 64},
     {"row_blocks", "blocks of a row pass below which they take fewer polynomials each", 1,

@@ -22,6 +22,12 @@ template <u32 Giants, u32 Digits>
 inline constexpr u32 kHoistedBlocksPerSm =
     Giants == kManyGiants && 0 < Digits && Digits < 5 ? 4 : 3;
 inline constexpr u32 kPlainBlocksPerSm = 4;
+/// The same of sums that share what they read between batch entries, and how many of them a thread
+/// takes: kFewEntries with up to kFewGiants giant steps, kManyEntries with fewer. Its values are as
+/// many as kPlainSums leaves.
+inline constexpr u32 kFewEntries = 2, kManyEntries = 4;
+template <u32 Entries>
+inline constexpr u32 kSharedBlocksPerSm = Entries == kFewEntries ? 4 : 3;
 
 /// Of one launch of linear_combination: inputs, and words of scalars (one a limb and input, two
 /// where a scalar differs between the halves). 4 KiB of arguments hold them.
