@@ -21,6 +21,7 @@ constexpr TunableInfo kInfos[kTunables] = {
      "in destinations",
      0, 1024},
     {"conversion_outputs", "destinations of a block of a base conversion, at most", 8, 64},
+    {"sums_walk", "1: warps of a block of hoisted sums go along the walk of the rotations", 0, 1},
     {"switch_rows",
      "ciphertexts from which a TFHE key switch of sets of one secret bit a step is tiled", 1,
      u64(1) << 30},

@@ -61,7 +61,7 @@ struct GridColumn {
 template <u32 Giants, bool Full, u32 Entries = 1>
 class GiantSums {
  public:
-  static constexpr u32 kValues = kPlainSums / (2 * Giants * Entries);
+  static constexpr u32 kValues = sum_values(Giants, Entries);
 
   __device__ __forceinline__ GiantSums(const PlainArgs& args, u32 limb, u32 log_n, u32 at)
       : words_(args.data + (u64(limb) << args.log_words) + (at >> (log_n - args.log_words))) {}

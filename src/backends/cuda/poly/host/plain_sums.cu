@@ -166,7 +166,8 @@ void launch_shared(Stream& stream, const Launch& l, const Grid& plain, const Hoi
   std::vector<u64> elements;
   for (u32 s = 0; s < l.steps; ++s) elements.push_back(hoisted.step[s].element);
   SharedSumArgs args = {hoisted, shape.batch, shared.groups, shared.each, kNoWalk};
-  args.log_stride = log_stride_of(elements, shape.log_n, shared.values);
+  if (cuda_stream(stream).tuned(Tunable::sums_walk) != 0)
+    args.log_stride = log_stride_of(elements, shape.log_n, shared.values);
   const auto cost = [&] {
     return shared_record(l, plain, shape, hoisted.window, switched, shared,
                          distinct_granules(elements, shape.log_n, shared.values, args.log_stride));

@@ -32,10 +32,17 @@ Kernel kernel_of(u32 digits, bool full) {
   }
 }
 
-// `batch` entries in groups of about the same size, up to `most`.
-SharedSums grouped(Kernel kernel, u32 giants, u32 most, u32 batch) {
-  const u32 groups = divide_up(batch, most);
-  return {kernel, kPlainSums / (2 * giants * most), groups, divide_up(batch, groups)};
+// The instance, and `batch` entries in groups of about the same size.
+template <u32 Giants, u32 Entries>
+SharedSums instance(u32 digits, u32 batch, bool full) {
+  const u32 groups = divide_up(batch, Entries);
+  Kernel kernel = nullptr;
+  // Of one giant step: what the first factor after a raised modulus has.
+  if constexpr (Giants == 1)
+    kernel = kernel_of<Giants, Entries, 1>(full);
+  else
+    kernel = kernel_of<Giants, Entries>(digits, full);
+  return {kernel, sum_values(Giants, Entries), groups, divide_up(batch, groups)};
 }
 
 u32 log_granules(u32 log_n, u32 values) {
@@ -45,17 +52,19 @@ u32 log_granules(u32 log_n, u32 values) {
 
 }  // namespace
 
-// One giant step and one digit is what the first factor after a raised modulus has.
 SharedSums shared_sums_for(u32 giants, u32 digits, u32 batch, u32 run) {
-  if (batch < 2 || giants > kFewGiants) return {};
-  if (batch == 2 || giants > kFewGiants / 2)
-    return grouped(kernel_of<kFewGiants, kFewEntries>(digits, run == 1), kFewGiants, kFewEntries,
-                   batch);
+  const bool full = run == 1, single = giants == 1 && digits == 1;
   // Threads of four values would meet two words where each is repeated once.
-  if (giants == 1 && digits == 1 && run != 2)
-    return grouped(kernel_of<1, kManyEntries, 1>(run == 1), 1, kManyEntries, batch);
-  return grouped(kernel_of<kFewGiants / 2, kManyEntries>(digits, run == 1), kFewGiants / 2,
-                 kManyEntries, batch);
+  const bool four = run != 2;
+  if (giants > kFewGiants || (batch == 1 && !four)) return {};
+  constexpr u32 kFewer = kFewGiants / 2;
+  if (batch == 1)
+    return single             ? instance<1, 1>(digits, batch, full)
+           : giants <= kFewer ? instance<kFewer, 1>(digits, batch, full)
+                              : instance<kFewGiants, 1>(digits, batch, full);
+  if (batch == 2 || giants > kFewer) return instance<kFewGiants, kFewEntries>(digits, batch, full);
+  return single && four ? instance<1, kManyEntries>(digits, batch, full)
+                        : instance<kFewer, kManyEntries>(digits, batch, full);
 }
 
 // Elements that differ from the first by 5^k, k a multiple of 2^s and of no more, differ from it by

@@ -59,7 +59,7 @@ __device__ __forceinline__ void fold_sums(u64 (&sum)[2][Values], u32 q) {
 /// entries, those of a tile next to each other, z limbs. Entries that a group lacks are read as its
 /// last one and not computed.
 template <u32 Giants, u32 Entries, bool Full, u32 Digits>
-__global__ void __launch_bounds__(kPlainThreads, kSharedBlocksPerSm<Entries>)
+__global__ void __launch_bounds__(kPlainThreads, kSharedBlocksPerSm<Giants, Entries>)
     shared_sums(const __grid_constant__ SharedSumArgs shared) {
   begin_kernel();
   using Sums = GiantSums<Giants, Full, Entries>;
