@@ -32,6 +32,22 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
                "MiB of device memory for keys staged from host memory, batches 1, 8 and 32")
       .text("--beside", o.beside,
             "another device for the same bootstrap, such as cuda:0+1, by copies of the keys")
+      .value("--without", "optimisations to turn off, such as shared_keys,graphs",
+             [&o](const std::string& text) {
+               for (const auto& name : split(text))
+                 o.optimisations = o.optimisations.without(device::optimisation_of(name));
+             })
+      .value("--tuning", "numbers that launches go by, such as sums_walk=0,part_bytes=33554432",
+             [&o](const std::string& text) {
+               for (const auto& part : split(text)) {
+                 const std::size_t at = part.find('=');
+                 const auto tunable = device::tunable_of(part.substr(0, at));
+                 const auto& info = device::info_of(tunable);
+                 o.tuning.emplace_back(
+                     tunable, parse_number("--tuning", at == part.npos ? "" : part.substr(at + 1),
+                                           info.least, info.most));
+               }
+             })
       .flag("--quick", o.quick, "fewer repetitions")
       .json(o.json);
   if (!arguments.parse(words)) return std::nullopt;

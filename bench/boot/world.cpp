@@ -16,13 +16,22 @@ ckks::Params checked(const BootOptions& o) {
   return params;
 }
 
+std::shared_ptr<device::Device> device_of(const BootOptions& o) {
+  auto device = device::open(o.device, o.optimisations);
+  if (o.tuning.empty()) return device;
+  device::Tuning tuning = device::tuning(*device);
+  for (const auto& [tunable, number] : o.tuning) tuning[static_cast<u32>(tunable)] = number;
+  device::set_tuning(*device, tuning);
+  return device;
+}
+
 }  // namespace
 
 BootWorld::BootWorld(const BootOptions& o)
     : options(o),
       params(checked(o)),
       lap_(now()),
-      context(params, o.device),
+      context(params, device_of(o)),
       context_seconds(lap()),
       client(context.keygen()),
       keys(client.evaluation_keys(circuits::bootstrap_key_request(params, o.options))),
