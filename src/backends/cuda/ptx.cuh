@@ -45,11 +45,6 @@ __device__ __forceinline__ u64 mad_wide(u32 a, u32 b, u64 acc) {
 // All warps of the block have come to one of its barriers, not necessarily the same.
 __device__ __forceinline__ void barrier() { asm volatile("barrier.sync.aligned 0;" ::: "memory"); }
 
-// The same of `threads` threads, whole warps, that come to barrier `id` of the block.
-__device__ __forceinline__ void barrier_of(u32 id, u32 threads) {
-  asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
 // Matrix units: d = c + A B on unsigned bytes, A 16 rows of 32 (16) bytes, B 8 columns of as many.
 // Of this thread: of A rows lane / 4 (a0, a2) and 8 more (a1, a3), bytes 4 (lane % 4) on, and (a2,
 // a3) 16 further on; of B column lane / 4, the same bytes; of c and d rows lane / 4 (d0, d1) and 8

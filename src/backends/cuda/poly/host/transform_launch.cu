@@ -101,9 +101,11 @@ template <u32 Bits, u32 Entries>
 void key_switch_rows_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
                         const KeySwitchTail& tail) {
   const auto cost = [&] { return traffic::key_switch_rows(args, limbs, tail, Entries); };
-  const dim3 grid(row_tiles(args), divide_up(args.polys / args.components, Entries), limbs);
-  launch(stream, cost, key_switch_rows<Bits, Entries>, grid, dim3(kRowThreads<Bits>, Entries),
-         kKeySwitchRowBytes<Bits, Entries>, args, tail);
+  const dim3 grid((1u << (args.log_n - Bits)) / kKeySwitchRows<Bits, Entries>,
+                  divide_up(args.polys / args.components, Entries), limbs);
+  launch(stream, cost, key_switch_rows<Bits, Entries>, grid,
+         dim3(kKeySwitchThreads<Bits, Entries>, Entries), kKeySwitchRowBytes<Bits, Entries>, args,
+         tail);
 }
 
 template <u32 Bits>

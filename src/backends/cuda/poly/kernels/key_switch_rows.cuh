@@ -19,13 +19,17 @@ struct KeySwitchTail {
   u32 factor[rns::kMaxLimbs];  ///< by limb of the addend
 };
 
-/// Of each of a block's entries tile, twiddles and the rows of one digit; the key values of two
-/// digits.
+/// Threads of a block for each of its entries, and the rows they work on: with two entries a warp.
+template <u32 Bits, u32 Entries>
+inline constexpr u32 kKeySwitchThreads = Entries == 1 ? kRowThreads<Bits> : 32;
+template <u32 Bits, u32 Entries>
+inline constexpr u32 kKeySwitchRows = kKeySwitchThreads<Bits, Entries> >> (Bits - 4);
+
+/// Of each entry tile, twiddles and the rows of one digit; the key values of two digits.
 template <u32 Bits, u32 Entries>
 inline constexpr u32 kKeySwitchRowBytes =
-    (Entries * (kRowTileWords<Bits> + kRowHeapWords<Bits>)+(Entries + 4) *
-     (kTileRows<Bits> << Bits)) *
-    4;
+    kKeySwitchRows<Bits, Entries> *
+    (Entries * (kRowTileStride<Bits> + (2u << kRowRound<Bits>)) + ((Entries + 4) << Bits)) * 4;
 
 __device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q, u32 q_inv) {
   return make_uint4(add_mod(acc.x, mont_mul(x.x, y.x, q, q_inv), q),
@@ -37,30 +41,39 @@ __device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q
 /// Grid: x tiles of rows, y batch, z limbs. The rows and key values of the next digit travel to
 /// shared memory while a digit is transformed.
 ///
-/// Two entries: threads with y = 0 work on one, those with y = 1 on the next, and each half brings
-/// one component of the key for both. Only warps that work on the same rows wait for each other,
-/// once a digit. The last entry of an odd batch is worked on by one half of its block alone.
+/// Two entries: the warp with y = 0 works on one, that with y = 1 on the next, and each brings one
+/// component of the key for both; they wait for each other once a digit. The last entry of an odd
+/// batch has its block to itself. Blocks as small as that are spread evenly over a GPU, and one's
+/// first loads pass while others compute.
 template <u32 Bits, u32 Entries>
-__global__ void __launch_bounds__(Entries* kRowThreads<Bits>, kKeySwitchBlocksPerSm / Entries)
+__global__ void __launch_bounds__(Entries* kKeySwitchThreads<Bits, Entries>,
+                                  kKeySwitchBlocks<Entries>)
     key_switch_rows(const __grid_constant__ TransformArgs args,
                     const __grid_constant__ KeySwitchTail tail) {
   begin_kernel();
   extern __shared__ __align__(16) u32 shared[];
-  constexpr u32 kBlockWords = kTileRows<Bits> << Bits, kStep = 4 * kRowThreads<Bits>;
-  const RowPlace<Bits> place;
+  constexpr u32 kRows = kKeySwitchRows<Bits, Entries>, kBlockWords = kRows << Bits;
+  constexpr u32 kStep = 4 * kKeySwitchThreads<Bits, Entries>;
+  constexpr u32 kTileWords = kRows * kRowTileStride<Bits>,
+                kHeapWords = kRows * 2 << kRowRound<Bits>;
+  RowPlace<Bits> place;
+  if constexpr (Entries != 1) {
+    place.row = blockIdx.x * kRows + place.row_in_block();
+    place.start = place.row << Bits;
+  }
   const u32 half = Entries == 1 ? 0 : threadIdx.y, batch = Entries * blockIdx.y + half;
   const bool paired = Entries == 2 && (Entries * blockIdx.y + 1) * args.components < args.polys;
   if (Entries == 2 && half == 1 && !paired) return;
   const u32 limb = place.limb, id = args.prime.at[limb];
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;
   const u32 own_digit = tail.own.component.at[limb];
-  u32* tile = place.tile(shared + half * kRowTileWords<Bits>);
-  u32* heaps = shared + Entries * kRowTileWords<Bits> + half * kRowHeapWords<Bits>;
-  u32* rows = shared + Entries * (kRowTileWords<Bits> + kRowHeapWords<Bits>)+half * kBlockWords;
-  u32* keys = shared + Entries * (kRowTileWords<Bits> + kRowHeapWords<Bits> + kBlockWords) +
+  u32* tile = place.tile(shared + half * kTileWords);
+  u32* heaps = shared + Entries * kTileWords + half * kHeapWords;
+  u32* rows = shared + Entries * (kTileWords + kHeapWords) + half * kBlockWords;
+  u32* keys = shared + Entries * (kTileWords + kHeapWords + kBlockWords) +
               4 * threadIdx.x;  // [digit parity][component]
   const u32* own = tail.own.from.limb(batch, 0, tail.own.position.at[limb], args.log_n);
-  const u32 row_in_block = (place.row % kTileRows<Bits>) << Bits;
+  const u32 row_in_block = (place.row % kRows) << Bits;
   const u32* key_limb = tail.key.words() + (u64(tail.in_key.at[limb]) << args.log_n) + place.start;
   const auto fetch = [&](u32 d) {
     const u32* from =
@@ -101,11 +114,11 @@ __global__ void __launch_bounds__(Entries* kRowThreads<Bits>, kKeySwitchBlocksPe
   for (u32 d = 0; d < args.components; ++d) {
     wait_for_copies();
     // The row is complete: it was fetched by threads of this warp. So are the key values, when the
-    // other half's warp has come here, and those of the digit before are not needed any more.
-    if constexpr (Entries == 1)
+    // other warp has come here, and those of the digit before are not needed any more.
+    if (Entries == 1 || !paired)
       __syncwarp();
     else
-      barrier_of(1 + threadIdx.x / 32, paired ? 64 : 32);
+      barrier();
     u32 x[kPerThread];
     if (d == own_digit) {
 #pragma unroll

@@ -48,6 +48,9 @@ inline constexpr u32 kRowThreads = row_threads(Bits);
 /// Blocks that shall be resident on a multiprocessor (bounds the registers of a thread).
 inline constexpr u32 kNttBlocksPerSm = 4;
 inline constexpr u32 kKeySwitchBlocksPerSm = 2;
+/// Of the key product's rows, by the entries of a block: as many warps in either case.
+template <u32 Entries>
+inline constexpr u32 kKeySwitchBlocks = Entries == 1 ? kKeySwitchBlocksPerSm : 8;
 
 /// What a chain of launches (base conversion, column pass, row pass) writes at a time for each
 /// ciphertext, beside a second-level cache of so many bytes. More than it holds: smaller parts move less from memory,
