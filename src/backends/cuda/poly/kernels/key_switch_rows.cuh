@@ -19,11 +19,11 @@ struct KeySwitchTail {
   u32 factor[rns::kMaxLimbs];  ///< by limb of the addend
 };
 
-/// Threads of a block for each of its entries, and the rows they work on: with two entries a warp.
+/// Threads of a block for each of its entries, and the rows they work on.
+template <u32 Entries>
+inline constexpr u32 kKeySwitchThreads = kRowBlockThreads / Entries;
 template <u32 Bits, u32 Entries>
-inline constexpr u32 kKeySwitchThreads = Entries == 1 ? kRowThreads<Bits> : 32;
-template <u32 Bits, u32 Entries>
-inline constexpr u32 kKeySwitchRows = kKeySwitchThreads<Bits, Entries> >> (Bits - 4);
+inline constexpr u32 kKeySwitchRows = kKeySwitchThreads<Entries> >> (Bits - 4);
 
 /// Of each entry tile, twiddles and the rows of one digit; the key values of two digits.
 template <u32 Bits, u32 Entries>
@@ -43,24 +43,18 @@ __device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q
 ///
 /// Two entries: the warp with y = 0 works on one, that with y = 1 on the next, and each brings one
 /// component of the key for both; they wait for each other once a digit. The last entry of an odd
-/// batch has its block to itself. Blocks as small as that are spread evenly over a GPU, and one's
-/// first loads pass while others compute.
+/// batch has its block to itself.
 template <u32 Bits, u32 Entries>
-__global__ void __launch_bounds__(Entries* kKeySwitchThreads<Bits, Entries>,
-                                  kKeySwitchBlocks<Entries>)
+__global__ void __launch_bounds__(kRowBlockThreads, kKeySwitchBlocksPerSm)
     key_switch_rows(const __grid_constant__ TransformArgs args,
                     const __grid_constant__ KeySwitchTail tail) {
   begin_kernel();
   extern __shared__ __align__(16) u32 shared[];
   constexpr u32 kRows = kKeySwitchRows<Bits, Entries>, kBlockWords = kRows << Bits;
-  constexpr u32 kStep = 4 * kKeySwitchThreads<Bits, Entries>;
+  constexpr u32 kStep = 4 * kKeySwitchThreads<Entries>;
   constexpr u32 kTileWords = kRows * kRowTileStride<Bits>,
                 kHeapWords = kRows * 2 << kRowRound<Bits>;
-  RowPlace<Bits> place;
-  if constexpr (Entries != 1) {
-    place.row = blockIdx.x * kRows + place.row_in_block();
-    place.start = place.row << Bits;
-  }
+  const RowPlace<Bits> place = row_place<Bits>(kRows);
   const u32 half = Entries == 1 ? 0 : threadIdx.y, batch = Entries * blockIdx.y + half;
   const bool paired = Entries == 2 && (Entries * blockIdx.y + 1) * args.components < args.polys;
   if (Entries == 2 && half == 1 && !paired) return;
