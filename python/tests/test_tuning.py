@@ -112,7 +112,7 @@ def launches(device):
 
 def test_parts_are_as_large_as_they_say(dry):
     whole = launches(dry)
-    set_tuning(dry, {"part_bytes": 1 << 20})
+    set_tuning(dry, {"part_bytes": 1 << 19})
     parts = launches(dry)
     assert len(parts) > len(whole)
     for kernel in ("base_convert", "column_forward"):
