@@ -23,6 +23,14 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
                o.options.target_level =
                    static_cast<u32>(parse_number("--target", text, 0, ckks::kMaxLimbs));
              })
+      .value("--without", "an optimisation that is off (crenel bench ablation names them)",
+             [&o](const std::string& name) { o.on = o.on.without(device::optimisation_of(name)); })
+      .value("--tune", "name=number of crenel tune",
+             [&o](const std::string& text) {
+               const auto at = std::min(text.find('='), text.size() - 1);
+               o.tuned.emplace_back(text.substr(0, at),
+                                    parse_number("--tune", text.substr(at + 1), 0, ~u32(0)));
+             })
       .flag("--minimal", minimal, "minimal keys: two a transform")
       .flag("--stc-first", slot_to_coeff_first, "SlotToCoeff before CoeffToSlot")
       .flag("--kinds", o.kinds, "other kinds of messages too, against the model")
@@ -32,22 +40,6 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
                "MiB of device memory for keys staged from host memory, batches 1, 8 and 32")
       .text("--beside", o.beside,
             "another device for the same bootstrap, such as cuda:0+1, by copies of the keys")
-      .value("--without", "optimisations to turn off, such as shared_keys,graphs",
-             [&o](const std::string& text) {
-               for (const auto& name : split(text))
-                 o.optimisations = o.optimisations.without(device::optimisation_of(name));
-             })
-      .value("--tuning", "numbers that launches go by, such as sums_walk=0,part_bytes=33554432",
-             [&o](const std::string& text) {
-               for (const auto& part : split(text)) {
-                 const std::size_t at = part.find('=');
-                 const auto tunable = device::tunable_of(part.substr(0, at));
-                 const auto& info = device::info_of(tunable);
-                 o.tuning.emplace_back(
-                     tunable, parse_number("--tuning", at == part.npos ? "" : part.substr(at + 1),
-                                           info.least, info.most));
-               }
-             })
       .flag("--quick", o.quick, "fewer repetitions")
       .json(o.json);
   if (!arguments.parse(words)) return std::nullopt;

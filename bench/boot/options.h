@@ -6,7 +6,6 @@
 
 #include "crenel/circuits/bootstrapping.h"
 #include "crenel/device/optimisations.h"
-#include "crenel/device/tuning.h"
 #include "harness/arguments.h"
 
 namespace crenel::bench {
@@ -14,9 +13,9 @@ namespace crenel::bench {
 struct BootOptions {
   std::string device = "auto", params = "boot40", json;
   std::string beside;  ///< a second device for the same bootstrap; empty: none
-  device::Optimisations optimisations;
-  std::vector<std::pair<device::Tunable, u64>> tuning;  ///< numbers other than the device's own
   circuits::BootstrapOptions options;
+  device::Optimisations on;
+  std::vector<std::pair<std::string, u64>> tuned;  ///< numbers that launches go by
   u32 runs = 3;               ///< fresh random messages whose errors make the statistics
   u32 batch = 1;              ///< ciphertexts a call
   std::vector<u32> sizes;     ///< slots of bootstraps that are timed instead, complex and real each

@@ -12,8 +12,8 @@ inline constexpr u32 kNoWalk = 32;
 ///
 /// Values of a granule are those at roots with equal exponents modulo 2^(log_count + 1), its
 /// *residue*; a rotation by k multiplies residues by 5^k. Residues are 5^k or -5^k, and neighbours
-/// in w are 2^log_stride apart in k. So where baby steps rotate by multiples of 2^log_stride, what a
-/// warp reads in one step its neighbour reads in the next: most of a block's digits come from the
+/// in w are 2^log_stride apart in k. So where baby steps rotate by multiples of 2^log_stride, what
+/// a warp reads in one step its neighbour reads in the next: most of a block's digits come from the
 /// first-level cache. Natural order would have each warp read another granule in each step.
 CRENEL_HD u32 granule_on_walk(u32 w, u32 log_count, u32 log_stride) {
   const u32 bits = log_count - 1, run = bits - log_stride;  // of k; of neighbours on one walk
