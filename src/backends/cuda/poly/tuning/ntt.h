@@ -55,8 +55,9 @@ inline constexpr u32 kKeySwitchBlocksPerSm = 8, kDivideBlocksPerSm = 16;
 
 /// What a chain of launches (base conversion, column pass, row pass) writes at a time for each
 /// ciphertext, beside a second-level cache of so many bytes. More than it holds: smaller parts move
-/// less from memory, and lose more by their small grids. boot40 on one H100, ms, by MiB of a part: all 11.90, 64
-/// 11.83, 48 12.07, 40 12.04, 31 12.07, 24 12.41, 16 12.80 (dev/kernels/README.md, b6).
+/// less from memory, and lose more by their small grids. boot40 on one H100, ms, by MiB of a part:
+/// all 11.90, 64 11.83, 48 12.07, 40 12.04, 31 12.07, 24 12.41, 16 12.80 (dev/kernels/README.md,
+/// b6).
 constexpr u64 chain_bytes(u64 l2_bytes) { return l2_bytes / 4 * 5; }
 
 /// Polynomials (with the same primes) that one block of the row pass transforms one after the
