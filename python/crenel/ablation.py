@@ -125,6 +125,7 @@ _THEODOSIAN = (
     Rung("+BConv opt.", ("conversion_shape", "convert_columns")),
     Rung("+CUDA Graph", ("graphs",)),
     Rung("+MPC", ("multi_polynomial",)),
+    Rung("+keys shared by a batch", ("shared_keys",), "ours: EvalMod's halves are a batch of two"),
     Rung("+overlap of launches", ("launch_overlap",), "ours, in the place of pipelining"),
 )
 THEODOSIAN_7A = Ladder("theodosian-7a", "Theodosian, Fig. 7a: a key switch", _THEODOSIAN, (_PIPELINING,))
@@ -148,6 +149,7 @@ OURS = Ladder(
         Rung("+whole polynomials", ("multi_polynomial", "mod_up")),
         Rung("+ends of divisions", _SEQUENTIAL),
         Rung("+key product in the transform", ("key_switch", "lift")),
+        Rung("+keys shared by a batch", ("shared_keys",)),
         Rung("+base conversion", ("held_sources", "conversion_shape")),
         Rung("+conversion with the column pass", ("convert_columns",)),
         Rung("+graphs", ("graphs",)),

@@ -13,7 +13,7 @@ from crenel.cli import main
 from crenel.tuning import Choice, Tuning, set_tuning, tunables, tuning_of
 
 DEFAULTS = {"part_bytes": 60 << 20, "row_polys": 4, "row_blocks": 2112, "conversion_start": 8}
-DEFAULTS |= {"conversion_outputs": 64, "switch_rows": 64, "switch_blocks": 4}
+DEFAULTS |= {"conversion_outputs": 64, "sums_walk": 1, "switch_rows": 64, "switch_blocks": 4}
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def launches(device):
 
 def test_parts_are_as_large_as_they_say(dry):
     whole = launches(dry)
-    set_tuning(dry, {"part_bytes": 1 << 20})
+    set_tuning(dry, {"part_bytes": 1 << 19})
     parts = launches(dry)
     assert len(parts) > len(whole)
     for kernel in ("base_convert", "column_forward"):

@@ -8,7 +8,9 @@ namespace {
 
 // In the order of the enumeration. The least part is a limb of one polynomial of the largest ring.
 constexpr TunableInfo kInfos[kTunables] = {
-    {"part_bytes", "bytes that base conversion, column and row pass write before the next part",
+    {"part_bytes",
+     "bytes that base conversion, column and row pass write of each ciphertext before the next "
+     "part",
      u64(1) << 19, u64(1) << 40},
     {"row_polys", "polynomials that a block of a row pass transforms in turn, at most", 1, 64},
     {"row_blocks", "blocks of a row pass below which they take fewer polynomials each", 1,
@@ -19,6 +21,7 @@ constexpr TunableInfo kInfos[kTunables] = {
      "in destinations",
      0, 1024},
     {"conversion_outputs", "destinations of a block of a base conversion, at most", 8, 64},
+    {"sums_walk", "1: warps of a block of hoisted sums go along the walk of the rotations", 0, 1},
     {"switch_rows",
      "ciphertexts from which a TFHE key switch of sets of one secret bit a step is tiled", 1,
      u64(1) << 30},

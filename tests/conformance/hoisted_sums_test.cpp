@@ -145,6 +145,30 @@ TEST_P(HoistedSums, Shapes) {
                 grid_case(rng, 8, 9, 10, Presence::all), Fill::top);
 }
 
+// Batches of two to six, whose keys may be read once for several; rotations by multiples of a
+// stride, as baby steps have them, and by none.
+TEST_P(HoistedSums, Batches) {
+  Rng rng = test_rng();
+  constexpr u32 kLogN = 11;
+  const Chain chain = toy_chain(1, 5, 1);
+  auto pair = make_pair(device_, kLogN, chain.primes);
+  for (const u32 giants : {1, 2, 4, 5})
+    for (u32 batch = 2; batch <= 6; ++batch) {
+      const u32 digits = giants == 1 && batch % 2 == 0 ? 1 : 1 + static_cast<u32>(rng() % 6);
+      const u32 steps = 3 + static_cast<u32>(rng() % 4), log_stride = static_cast<u32>(rng() % 5);
+      const ChainCase s{"batch", kLogN, chain, 0, digits, batch, {1, 0, 2, 0}};
+      std::vector<u64> elements;
+      for (u32 k = 0; k < steps; ++k)
+        elements.push_back(
+            ring::galois_element_for_rotation(static_cast<i64>(k << log_stride), kLogN));
+      SCOPED_TRACE(cat("batch of ", batch, ", ", digits, " digits, stride 2^", log_stride));
+      const u32 log_words = rng() % 2 ? kLogN : kLogN - 1 - static_cast<u32>(rng() % 3);
+      const auto grid = grid_case(rng, giants, steps, log_words, Presence::some);
+      check_hoisted(pair, rng, s, elements, grid, rng() % 2 ? Fill::top : Fill::random,
+                    rng() % 2 != 0);
+    }
+}
+
 // Larger than ref can do in a test: override and default composition of the candidate itself.
 TEST_P(HoistedSums, Large) {
   Rng rng = test_rng();

@@ -12,7 +12,7 @@ namespace crenel::backend::cuda {
 /// only when an account is attached.
 template <class Cost, class... Params, class... Args>
 void launch(device::Stream& stream, const Cost& cost, void (*kernel)(Params...), dim3 grid,
-            u32 block, std::size_t shared_bytes, Args&&... args) {
+            dim3 block, std::size_t shared_bytes, Args&&... args) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   CudaStream& queue = cuda_stream(stream);
   if (const auto account = queue.account()) queue.state(*account, cost());
@@ -20,7 +20,7 @@ void launch(device::Stream& stream, const Cost& cost, void (*kernel)(Params...),
   const DeviceGuard guard(queue.device_index());
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
-  config.blockDim = dim3(block);
+  config.blockDim = block;
   config.dynamicSmemBytes = shared_bytes;
   config.stream = queue.handle();
   // Overlap with the end of the previous kernel; see begin_kernel in device/ptx.cuh.

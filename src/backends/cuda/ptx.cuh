@@ -72,6 +72,13 @@ __device__ __forceinline__ u64 streaming_policy() {
   return policy;
 }
 
+// The policy of all other data, for loads that take one.
+__device__ __forceinline__ u64 ordinary_policy() {
+  u64 policy;
+  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
 // 16 read-only bytes, not kept in L1, under an L2 policy.
 __device__ __forceinline__ uint4 load_streaming(const u32* p, u64 policy) {
   uint4 v;

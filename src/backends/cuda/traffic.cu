@@ -168,13 +168,15 @@ LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& 
   return compute(r, row_butterflies(args, u64(limbs) * args.polys), x_limbs << args.log_n);
 }
 
-LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwitchTail& tail) {
+LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwitchTail& tail,
+                             u32 entries) {
   const u32 digits = args.components, batch = args.polys / digits;
+  const u64 readers = groups(batch, entries);
   const Extent out{args.log_n, limbs, 2 * batch}, raised{args.log_n, limbs, args.polys};
   LaunchRecord r = record_of("key_switch_rows", Work::key_multiply, out);
   r.written_bytes = out.bytes();
-  r.streamed_bytes = 2 * raised.bytes();
-  r.repeated_bytes = row_twiddle_bytes(args, limbs, batch);
+  r.streamed_bytes = 2 * raised.bytes() / batch * readers;
+  r.repeated_bytes = row_twiddle_bytes(args, limbs, readers);
   r.read_bytes = raised.bytes() + r.streamed_bytes + r.repeated_bytes;
   const u32 added =
       std::min(limbs, tail.addend_limbs - std::min(tail.addend_limbs, tail.first_limb));

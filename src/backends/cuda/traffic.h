@@ -54,7 +54,9 @@ LaunchRecord column_pass(const char* kernel, const TransformArgs& args, u32 limb
 LaunchRecord row_forward(const TransformArgs& args, u32 limbs, const OwnLimbs& own);
 LaunchRecord row_inverse(const TransformArgs& args, u32 limbs);
 LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& tail);
-LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwitchTail& tail);
+/// Key values and twiddles come once for `entries` of the batch.
+LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwitchTail& tail,
+                             u32 entries);
 
 /// Output limbs [first, last) of `polys` input polynomials; `outputs` destinations a block, of
 /// `values` coefficients each; `held`: sources are read once a block.

@@ -1,6 +1,7 @@
 // What launches go by before anybody tunes them.
 #include "backends/cuda/poly/tuning/base_convert.h"
 #include "backends/cuda/poly/tuning/ntt.h"
+#include "backends/cuda/poly/tuning/plain_sums.h"
 #include "backends/cuda/stream.h"
 #include "backends/cuda/torus/tuning/key_switch.h"
 
@@ -14,6 +15,7 @@ device::Tuning default_tuning(const GpuModel& model) {
   set(Tunable::row_blocks, row_min_blocks(model.processors));
   set(Tunable::conversion_start, kConvertSetup);
   set(Tunable::conversion_outputs, kConvertMaxOutputs);
+  set(Tunable::sums_walk, kSumsWalk);
   set(Tunable::switch_rows, torus::kTiledSwitchRows);
   set(Tunable::switch_blocks, torus::kSwitchBlocksEach);
   return t;

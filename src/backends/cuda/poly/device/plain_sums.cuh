@@ -56,12 +56,12 @@ struct GridColumn {
   u32 giants;  ///< bit g: entry (g, baby) is there
 };
 
-/// `Values` neighbouring values of two components, for up to `Giants` giant steps. Full: a
-/// plaintext has a word a value; otherwise the values of a thread share one.
-template <u32 Giants, bool Full>
+/// `kValues` neighbouring values of two components of `Entries` batch entries, for up to `Giants`
+/// giant steps. Full: a plaintext has a word a value; otherwise the values of a thread share one.
+template <u32 Giants, bool Full, u32 Entries = 1>
 class GiantSums {
  public:
-  static constexpr u32 kValues = kPlainSums / (2 * Giants);
+  static constexpr u32 kValues = sum_values(Giants, Entries);
 
   __device__ __forceinline__ GiantSums(const PlainArgs& args, u32 limb, u32 log_n, u32 at)
       : words_(args.data + (u64(limb) << args.log_words) + (at >> (log_n - args.log_words))) {}
@@ -85,25 +85,24 @@ class GiantSums {
   /// Adds the products of x, below q, with the plaintexts read. Two products on top of a folded sum
   /// stay below 2 q R.
   __device__ __forceinline__ void add(const GridColumn& column, const u32 (&x)[2][kValues], u32 q) {
-#pragma unroll
-    for (u32 g = 0; g < Giants; ++g) {
-      if (column.giants >> g & 1) {
-#pragma unroll
-        for (u32 c = 0; c < 2; ++c)
-#pragma unroll
-          for (u32 u = 0; u < kValues; ++u)
-            sum_[g][c][u] = mad_wide(plain_[g].at[Full ? u : 0], x[c][u], sum_[g][c][u]);
-      }
-    }
-    if (odd_) fold_all(q);
+    static_assert(Entries == 1);
+    add_products(column, 0, x);
+    if (odd_) fold_all(0, q);
     odd_ = !odd_;
   }
+  /// The same of one entry; end_step() after the last one's.
+  __device__ __forceinline__ void add(const GridColumn& column, u32 entry,
+                                      const u32 (&x)[2][kValues], u32 q) {
+    add_products(column, entry, x);
+    if (odd_) fold_all(entry, q);
+  }
+  __device__ __forceinline__ void end_step() { odd_ = !odd_; }
 
   /// Sums times scale / R to the components [first, first + count) of the outputs.
   __device__ __forceinline__ void store(const PlainArgs& args, u32 batch, u32 first, u32 count,
                                         u32 limb, u32 log_n, u32 at, u32 scale,
-                                        const PrimeConstants& m) {
-    fold_all(m.q);
+                                        const PrimeConstants& m, u32 entry = 0) {
+    fold_all(entry, m.q);
 #pragma unroll
     for (u32 g = 0; g < Giants; ++g) {
       if (g >= args.giants) break;
@@ -114,7 +113,7 @@ class GiantSums {
         Words<kValues> v;
 #pragma unroll
         for (u32 u = 0; u < kValues; ++u)
-          v.at[u] = mont_mul(mont_reduce(sum_[g][c][u], m.q, m.q_inv), scale, m.q, m.q_inv);
+          v.at[u] = mont_mul(mont_reduce(sum_[entry][g][c][u], m.q, m.q_inv), scale, m.q, m.q_inv);
         if (args.add) {
           const Words<kValues> old = Words<kValues>::load(to);
 #pragma unroll
@@ -128,18 +127,33 @@ class GiantSums {
  private:
   static constexpr u32 kWords = Full ? kValues : 1;
 
-  __device__ __forceinline__ void fold_all(u32 q) {
+  __device__ __forceinline__ void add_products(const GridColumn& column, u32 entry,
+                                               const u32 (&x)[2][kValues]) {
+#pragma unroll
+    for (u32 g = 0; g < Giants; ++g) {
+      if (column.giants >> g & 1) {
+#pragma unroll
+        for (u32 c = 0; c < 2; ++c)
+#pragma unroll
+          for (u32 u = 0; u < kValues; ++u)
+            sum_[entry][g][c][u] =
+                mad_wide(plain_[g].at[Full ? u : 0], x[c][u], sum_[entry][g][c][u]);
+      }
+    }
+  }
+
+  __device__ __forceinline__ void fold_all(u32 entry, u32 q) {
 #pragma unroll
     for (u32 g = 0; g < Giants; ++g)
 #pragma unroll
       for (u32 c = 0; c < 2; ++c)
 #pragma unroll
-        for (u32 u = 0; u < kValues; ++u) sum_[g][c][u] = fold_high(sum_[g][c][u], q);
+        for (u32 u = 0; u < kValues; ++u) sum_[entry][g][c][u] = fold_high(sum_[entry][g][c][u], q);
   }
 
   const u32* words_;
   bool odd_ = false;
-  u64 sum_[Giants][2][kValues] = {};
+  u64 sum_[Entries][Giants][2][kValues] = {};
   Words<kWords> plain_[Giants];
 };
 

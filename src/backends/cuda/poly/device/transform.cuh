@@ -144,6 +144,14 @@ struct RowPlace {
   /// Column of the k-th of four groups of four values, coalesced over the threads of a row.
   __device__ __forceinline__ u32 at(u32 k) const { return 4 * (i + k * kThreads); }
 };
+/// The same in blocks of so many rows.
+template <u32 Bits>
+__device__ __forceinline__ RowPlace<Bits> row_place(u32 rows) {
+  RowPlace<Bits> place;
+  place.row = blockIdx.x * rows + place.row_in_block();
+  place.start = place.row << Bits;
+  return place;
+}
 template <u32 Bits>
 inline constexpr u32 kRowTileWords = kTileRows<Bits> * kRowTileStride<Bits>;
 

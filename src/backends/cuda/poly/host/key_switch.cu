@@ -86,9 +86,11 @@ u64 limb_bytes(const ring::PolyShape& shape) {
   return u64(shape.polys()) * sizeof(u32) << shape.log_n;
 }
 
-// Limbs that a chain of launches works on at a time: `limbs` in equal parts.
+// Limbs that a chain of launches works on at a time: `limbs` in equal parts. As many for any batch:
+// a conversion reads all sources in each part, and a few limbs of many entries are no more cache
+// than all limbs of them.
 u32 limbs_at_a_time(Stream& stream, const ring::PolyShape& shape, u32 limbs) {
-  const u64 room = cuda_stream(stream).tuned(Tunable::part_bytes);
+  const u64 room = cuda_stream(stream).tuned(Tunable::part_bytes) * shape.batch;
   const u64 parts = (limbs * limb_bytes(shape) + room - 1) / room;
   return divide_up(limbs, static_cast<u32>(std::max<u64>(parts, 1)));
 }

@@ -1,10 +1,11 @@
 // Sums of products with plaintexts.
 #include <algorithm>
+#include <vector>
 
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
-#include "backends/cuda/poly/kernels/plain_sums.cuh"
+#include "backends/cuda/poly/host/shared_sums.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -97,8 +98,8 @@ dim3 grid_of(const Launch& l, u64 ring_dim, u32 y, u32 limbs) {
 // What the products and the outputs of a launch move: `values` of one component, and the plaintexts
 // once for each of `readers` blocks a tile, at least a sector each.
 void count_products(device::LaunchRecord& r, const Launch& l, const Grid& plain, u32 log_n,
-                    u64 values, u32 components, u32 readers) {
-  const u32 tile = tile_of(l), words = tile >> (log_n - plain.log_words);
+                    u64 values, u32 components, u32 readers, u32 tile) {
+  const u32 words = tile >> (log_n - plain.log_words);
   const u64 tile_bytes = std::max<u64>(words * sizeof(u32), traffic::kSector);
   const u64 limb_bytes =
       l.full ? sizeof(u32) << log_n : divide_up(u64(1) << log_n, tile) * tile_bytes;
@@ -112,6 +113,68 @@ void count_products(device::LaunchRecord& r, const Launch& l, const Grid& plain,
     r.repeated_bytes += plain_bytes;  // short, and read for every run of equal values
   r.written_bytes += out_bytes;
   r.multiply_adds += l.products * components * values;
+}
+
+// What a launch of hoisted sums states; `switched` of its steps have keys.
+device::LaunchRecord hoisted_record(const Launch& l, const Grid& plain,
+                                    const ring::PolyShape& shape, u32 window, u32 switched) {
+  device::LaunchRecord r;
+  r.kernel = "hoisted_sums";
+  r.work = traffic::Work::key_multiply;
+  r.polys = 2 * shape.batch * l.args.giants;
+  const u64 values = (u64(plain.limbs.size()) << shape.log_n) * shape.batch;
+  const u64 lifted = (u64(window) << shape.log_n) * shape.batch;
+  const u64 products = u64(switched) * shape.components * 2 * values;
+  const u64 lifts = (switched + 2 * (l.steps - switched)) * lifted;
+  const u64 once = values * shape.components + (switched == l.steps ? 1 : 2) * lifted;
+  r.streamed_bytes = products * sizeof(u32);
+  r.read_bytes = (products + products / 2 + lifts) * sizeof(u32);
+  r.repeated_bytes = (products / 2 + lifts - std::min(products / 2 + lifts, once)) * sizeof(u32);
+  r.multiply_adds = products + lifts;
+  count_products(r, l, plain, shape.log_n, values, 2, shape.batch, tile_of(l));
+  return r;
+}
+
+// The same of a batch whose blocks share what they read. Of a digit a block asks for `granules`
+// granules: the others are in the first-level cache when it comes to them.
+device::LaunchRecord shared_record(const Launch& l, const Grid& plain, const ring::PolyShape& shape,
+                                   u32 window, u32 switched, const SharedSums& shared,
+                                   u32 granules) {
+  device::LaunchRecord r;
+  r.kernel = "shared_sums";
+  r.work = traffic::Work::key_multiply;
+  r.polys = 2 * shape.batch * l.args.giants;
+  constexpr u32 kWarps = kPlainThreads / 32;
+  const u64 values = (u64(plain.limbs.size()) << shape.log_n) * shape.batch;
+  const u64 lifted = (u64(window) << shape.log_n) * shape.batch;
+  const u64 products = u64(switched) * shape.components * values;
+  const u64 lifts = (switched + 2 * (l.steps - switched)) * lifted;
+  const u64 key_bytes = 2 * products / shape.batch * sizeof(u32);
+  const u64 once =
+      (values * shape.components + (switched == l.steps ? 1 : 2) * lifted) * sizeof(u32);
+  const u64 digit_bytes = (products + lifts) * granules / (kWarps * l.steps) * sizeof(u32);
+  r.streamed_bytes = key_bytes;
+  r.read_bytes = key_bytes * shared.groups + digit_bytes;
+  r.repeated_bytes = r.read_bytes - key_bytes - std::min(digit_bytes, once);
+  r.multiply_adds = 2 * products + lifts;
+  count_products(r, l, plain, shape.log_n, values, 2, shared.groups, 32 * shared.values);
+  return r;
+}
+
+void launch_shared(Stream& stream, const Launch& l, const Grid& plain, const HoistedArgs& hoisted,
+                   const ring::PolyShape& shape, u32 switched, const SharedSums& shared) {
+  std::vector<u64> elements;
+  for (u32 s = 0; s < l.steps; ++s) elements.push_back(hoisted.step[s].element);
+  SharedSumArgs args = {hoisted, shape.batch, shared.groups, shared.each, kNoWalk};
+  if (cuda_stream(stream).tuned(Tunable::sums_walk) != 0)
+    args.log_stride = log_stride_of(elements, shape.log_n, shared.values);
+  const auto cost = [&] {
+    return shared_record(l, plain, shape, hoisted.window, switched, shared,
+                         distinct_granules(elements, shape.log_n, shared.values, args.log_stride));
+  };
+  const u32 tiles = divide_up(shape.ring_dim(), kPlainThreads * shared.values);
+  launch(stream, cost, shared.kernel, dim3(tiles * shared.groups, 1, plain.limbs.size()),
+         kPlainThreads, 0, args);
 }
 
 auto sums_kernel(const Launch& l) {
@@ -174,7 +237,8 @@ void CudaPolyKernels::do_plain_multiply_sum(Stream& stream, std::span<const View
           r.polys = shape.polys() * l.args.giants;
           const u64 values = (u64(limbs) << shape.log_n) * shape.batch;
           r.read_bytes = l.steps * shape.components * values * sizeof(u32);
-          count_products(r, l, plain, shape.log_n, values, shape.components, shape.batch * pairs);
+          count_products(r, l, plain, shape.log_n, values, shape.components, shape.batch * pairs,
+                         tile_of(l));
           return r;
         };
         launch(stream, cost, sums_kernel(l),
@@ -190,6 +254,7 @@ void CudaPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View
   if (out.empty()) return;
   const ring::PolyShape shape = digits.shape;
   const u32 limbs = plain.limbs.size(), window = b.limbs.size();
+  const CudaStream& queue = cuda_stream(stream);
   KeyForms forms;
   const auto has_key = [&](u32 baby) { return elements[baby] != 1 || a.data == nullptr; };
   const auto takes = [&](u32 baby) {
@@ -224,24 +289,11 @@ void CudaPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View
         }
         for (u32 form = 0; form < forms.count(); ++form)
           args.in_key[form] = position_bytes(plain.limbs, forms.limbs(form));
-        const auto cost = [&] {
-          device::LaunchRecord r;
-          r.kernel = "hoisted_sums";
-          r.work = traffic::Work::key_multiply;
-          r.polys = 2 * shape.batch * l.args.giants;
-          const u64 values = (u64(limbs) << shape.log_n) * shape.batch;
-          const u64 lifted = (u64(window) << shape.log_n) * shape.batch;
-          const u64 products = u64(switched) * shape.components * 2 * values;
-          const u64 lifts = (switched + 2 * (l.steps - switched)) * lifted;
-          const u64 once = values * shape.components + (switched == l.steps ? 1 : 2) * lifted;
-          r.streamed_bytes = products * sizeof(u32);
-          r.read_bytes = (products + products / 2 + lifts) * sizeof(u32);
-          r.repeated_bytes =
-              (products / 2 + lifts - std::min(products / 2 + lifts, once)) * sizeof(u32);
-          r.multiply_adds = products + lifts;
-          count_products(r, l, plain, shape.log_n, values, 2, shape.batch);
-          return r;
-        };
+        const SharedSums shared = shared_sums_for(l.args.giants, args.count, shape.batch,
+                                                  1u << (shape.log_n - plain.log_words));
+        if (shared.kernel != nullptr && l.steps != 0 && queue.on(Optimisation::shared_keys))
+          return launch_shared(stream, l, plain, args, shape, switched, shared);
+        const auto cost = [&] { return hoisted_record(l, plain, shape, window, switched); };
         launch(stream, cost, hoisted_kernel(l, args.count),
                grid_of(l, shape.ring_dim(), shape.batch, limbs), kPlainThreads, 0, args);
       });

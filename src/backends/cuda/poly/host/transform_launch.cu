@@ -93,17 +93,29 @@ template <u32 Bits>
 void row_divide_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
                    const DivideTail& tail) {
   const auto cost = [&] { return traffic::row_divide(args, limbs, tail); };
-  launch(stream, cost, row_divide<Bits>, dim3(row_tiles(args), args.polys, limbs),
-         kRowThreads<Bits>, kRowDivideBytes<Bits>, args, tail);
+  const dim3 grid((1u << (args.log_n - Bits)) / kDivideRows<Bits>, args.polys, limbs);
+  launch(stream, cost, row_divide<Bits>, grid, kRowBlockThreads, kRowDivideBytes<Bits>, args, tail);
+}
+
+template <u32 Bits, u32 Entries>
+void key_switch_rows_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
+                        const KeySwitchTail& tail) {
+  const auto cost = [&] { return traffic::key_switch_rows(args, limbs, tail, Entries); };
+  const dim3 grid((1u << (args.log_n - Bits)) / kKeySwitchRows<Bits, Entries>,
+                  divide_up(args.polys / args.components, Entries), limbs);
+  launch(stream, cost, key_switch_rows<Bits, Entries>, grid,
+         dim3(kKeySwitchThreads<Entries>, Entries), kKeySwitchRowBytes<Bits, Entries>, args, tail);
 }
 
 template <u32 Bits>
 void key_switch_rows_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
                         const KeySwitchTail& tail) {
-  const auto cost = [&] { return traffic::key_switch_rows(args, limbs, tail); };
-  launch(stream, cost, key_switch_rows<Bits>,
-         dim3(row_tiles(args), args.polys / args.components, limbs), kRowThreads<Bits>,
-         kKeySwitchRowBytes<Bits>, args, tail);
+  const CudaStream& queue = cuda_stream(stream);
+  if (args.polys > args.components && queue.on(Optimisation::shared_keys) &&
+      kKeySwitchRowBytes<Bits, 2> <= queue.model().shared_bytes)
+    key_switch_rows_of<Bits, 2>(stream, args, limbs, tail);
+  else
+    key_switch_rows_of<Bits, 1>(stream, args, limbs, tail);
 }
 
 template <u32 Bits>
@@ -115,9 +127,10 @@ bool allow_shared_of(const GpuModel& gpu) {
                                          static_cast<int>(bytes)));
   };
   allow(row_divide<Bits>, kRowDivideBytes<Bits>);
-  constexpr u32 bytes = kKeySwitchRowBytes<Bits>;
+  constexpr u32 bytes = kKeySwitchRowBytes<Bits, 1>, more = kKeySwitchRowBytes<Bits, 2>;
   if (bytes > gpu.shared_bytes) return false;
-  allow(key_switch_rows<Bits>, bytes);
+  allow(key_switch_rows<Bits, 1>, bytes);
+  if (more <= gpu.shared_bytes) allow(key_switch_rows<Bits, 2>, more);
   return true;
 }
 

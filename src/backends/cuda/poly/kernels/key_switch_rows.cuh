@@ -19,10 +19,17 @@ struct KeySwitchTail {
   u32 factor[rns::kMaxLimbs];  ///< by limb of the addend
 };
 
-/// Tile, the rows of one digit, and the key values of two digits.
-template <u32 Bits>
+/// Threads of a block for each of its entries, and the rows they work on.
+template <u32 Entries>
+inline constexpr u32 kKeySwitchThreads = kRowBlockThreads / Entries;
+template <u32 Bits, u32 Entries>
+inline constexpr u32 kKeySwitchRows = kKeySwitchThreads<Entries> >> (Bits - 4);
+
+/// Of each entry tile, twiddles and the rows of one digit; the key values of two digits.
+template <u32 Bits, u32 Entries>
 inline constexpr u32 kKeySwitchRowBytes =
-    (kRowTileWords<Bits> + kRowHeapWords<Bits> + 5 * (kTileRows<Bits> << Bits)) * 4;
+    kKeySwitchRows<Bits, Entries> *
+    (Entries * (kRowTileStride<Bits> + (2u << kRowRound<Bits>)) + ((Entries + 4) << Bits)) * 4;
 
 __device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q, u32 q_inv) {
   return make_uint4(add_mod(acc.x, mont_mul(x.x, y.x, q, q_inv), q),
@@ -33,23 +40,34 @@ __device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q
 
 /// Grid: x tiles of rows, y batch, z limbs. The rows and key values of the next digit travel to
 /// shared memory while a digit is transformed.
-template <u32 Bits>
-__global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
+///
+/// Two entries: the warp with y = 0 works on one, that with y = 1 on the next, and each brings one
+/// component of the key for both; they wait for each other once a digit. The last entry of an odd
+/// batch has its block to itself.
+template <u32 Bits, u32 Entries>
+__global__ void __launch_bounds__(kRowBlockThreads, kKeySwitchBlocksPerSm)
     key_switch_rows(const __grid_constant__ TransformArgs args,
                     const __grid_constant__ KeySwitchTail tail) {
   begin_kernel();
   extern __shared__ __align__(16) u32 shared[];
-  constexpr u32 kBlockWords = kTileRows<Bits> << Bits, kStep = 4 * kRowThreads<Bits>;
-  const RowPlace<Bits> place;
-  const u32 limb = place.limb, id = args.prime.at[limb], batch = blockIdx.y;
+  constexpr u32 kRows = kKeySwitchRows<Bits, Entries>, kBlockWords = kRows << Bits;
+  constexpr u32 kStep = 4 * kKeySwitchThreads<Entries>;
+  constexpr u32 kTileWords = kRows * kRowTileStride<Bits>,
+                kHeapWords = kRows * 2 << kRowRound<Bits>;
+  const RowPlace<Bits> place = row_place<Bits>(kRows);
+  const u32 half = Entries == 1 ? 0 : threadIdx.y, batch = Entries * blockIdx.y + half;
+  const bool paired = Entries == 2 && (Entries * blockIdx.y + 1) * args.components < args.polys;
+  if (Entries == 2 && half == 1 && !paired) return;
+  const u32 limb = place.limb, id = args.prime.at[limb];
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;
   const u32 own_digit = tail.own.component.at[limb];
-  u32* tile = place.tile(shared);
-  u32* heaps = shared + kRowTileWords<Bits>;
-  u32* rows = heaps + kRowHeapWords<Bits>;
-  u32* keys = rows + kBlockWords + 4 * threadIdx.x;  // [digit parity][component]
+  u32* tile = place.tile(shared + half * kTileWords);
+  u32* heaps = shared + Entries * kTileWords + half * kHeapWords;
+  u32* rows = shared + Entries * (kTileWords + kHeapWords) + half * kBlockWords;
+  u32* keys = shared + Entries * (kTileWords + kHeapWords + kBlockWords) +
+              4 * threadIdx.x;  // [digit parity][component]
   const u32* own = tail.own.from.limb(batch, 0, tail.own.position.at[limb], args.log_n);
-  const u32 row_in_block = (place.row % kTileRows<Bits>) << Bits;
+  const u32 row_in_block = (place.row % kRows) << Bits;
   const u32* key_limb = tail.key.words() + (u64(tail.in_key.at[limb]) << args.log_n) + place.start;
   const auto fetch = [&](u32 d) {
     const u32* from =
@@ -60,8 +78,8 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {
       copy_async<16>(rows + row_in_block + place.at(k), from + place.start + place.at(k));
-      copy_async<16>(to + k * kStep, key0 + place.at(k));
-      copy_async<16>(to + kBlockWords + k * kStep, key1 + place.at(k));
+      if (half == 0) copy_async<16>(to + k * kStep, key0 + place.at(k));
+      if (half == 1 || !paired) copy_async<16>(to + kBlockWords + k * kStep, key1 + place.at(k));
     }
   };
   const u32 node = place.node(args.log_n);
@@ -89,7 +107,12 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
   }
   for (u32 d = 0; d < args.components; ++d) {
     wait_for_copies();
-    __syncwarp();  // the row is complete: it was fetched by threads of this warp
+    // The row is complete: it was fetched by threads of this warp. So are the key values, when the
+    // other warp has come here, and those of the digit before are not needed any more.
+    if (Entries == 1 || !paired)
+      __syncwarp();
+    else
+      barrier();
     u32 x[kPerThread];
     if (d == own_digit) {
 #pragma unroll
