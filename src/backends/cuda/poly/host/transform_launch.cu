@@ -36,6 +36,22 @@ auto with_row_bits(u32 log_n, const F& f) {
   return with_constant<row_bits(kMinFastLogN), row_bits(kMaxLogN)>("row_bits", row_bits(log_n), f);
 }
 
+// What sources of rows and forms of a key switch read and multiply besides.
+traffic::RowWork work_of(const PlainRows&) { return {}; }
+template <bool Square>
+traffic::RowWork work_of(const ProductRows<Square>& rows) {
+  const u32 sums = rows.z.data != nullptr;
+  return {.reads = (Square ? 0 : 1) + sums, .products = 2 + sums};
+}
+traffic::SwitchWork work_of(const PlainSwitch&) { return {}; }
+traffic::SwitchWork work_of(const TurnedSwitch& form) { return {.adds = form.adds != 0}; }
+template <bool Square>
+traffic::SwitchWork work_of(const ProductSwitch<Square>& form) {
+  return {.limbs = form.limbs,
+          .factors = Square ? 1u : 2u,
+          .sums = form.z.data != nullptr};
+}
+
 u32 row_tiles(const TransformArgs& args) {
   const u32 bits = row_bits(args.log_n);
   return (1u << (args.log_n - bits)) / tile_rows(bits);
@@ -82,11 +98,11 @@ void row_forward_of(device::Stream& stream, TransformArgs args, u32 limbs, const
   launch(stream, cost, row_forward<Bits>, grid, kRowThreads<Bits>, 0, args, own);
 }
 
-template <u32 Bits>
-void row_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs) {
+template <u32 Bits, class Source>
+void row_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs, const Source& source) {
   const dim3 grid = row_grid(stream, args, limbs);
-  const auto cost = [&] { return traffic::row_inverse(args, limbs); };
-  launch(stream, cost, row_inverse<Bits>, grid, kRowThreads<Bits>, 0, args);
+  const auto cost = [&] { return traffic::row_inverse(args, limbs, work_of(source)); };
+  launch(stream, cost, row_inverse<Bits, Source>, grid, kRowThreads<Bits>, 0, args, source);
 }
 
 template <u32 Bits>
@@ -97,13 +113,13 @@ void row_divide_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
          kRowThreads<Bits>, kRowDivideBytes<Bits>, args, tail);
 }
 
-template <u32 Bits>
+template <u32 Bits, class Form>
 void key_switch_rows_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                        const KeySwitchTail& tail) {
-  const auto cost = [&] { return traffic::key_switch_rows(args, limbs, tail); };
-  launch(stream, cost, key_switch_rows<Bits>,
+                        const KeySwitchTail& tail, const Form& form) {
+  const auto cost = [&] { return traffic::key_switch_rows(args, limbs, tail, work_of(form)); };
+  launch(stream, cost, key_switch_rows<Bits, Form>,
          dim3(row_tiles(args), args.polys / args.components, limbs), kRowThreads<Bits>,
-         kKeySwitchRowBytes<Bits>, args, tail);
+         kKeySwitchRowBytes<Bits>, args, tail, form);
 }
 
 template <u32 Bits>
@@ -117,7 +133,10 @@ bool allow_shared_of(const GpuModel& gpu) {
   allow(row_divide<Bits>, kRowDivideBytes<Bits>);
   constexpr u32 bytes = kKeySwitchRowBytes<Bits>;
   if (bytes > gpu.shared_bytes) return false;
-  allow(key_switch_rows<Bits>, bytes);
+  allow(key_switch_rows<Bits, PlainSwitch>, bytes);
+  allow(key_switch_rows<Bits, TurnedSwitch>, bytes);
+  allow(key_switch_rows<Bits, ProductSwitch<false>>, bytes);
+  allow(key_switch_rows<Bits, ProductSwitch<true>>, bytes);
   return true;
 }
 
@@ -144,8 +163,12 @@ void launch_row_forward(device::Stream& stream, TransformArgs args, u32 limbs,
   with_row_bits(args.log_n, [&](auto bits) { row_forward_of<bits()>(stream, args, limbs, own); });
 }
 
-void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs) {
-  with_row_bits(args.log_n, [&](auto bits) { row_inverse_of<bits()>(stream, args, limbs); });
+void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
+                        const RowSource& source) {
+  with_row_bits(args.log_n, [&](auto bits) {
+    std::visit([&](const auto& rows) { row_inverse_of<bits()>(stream, args, limbs, rows); },
+               source);
+  });
 }
 
 void launch_row_divide(device::Stream& stream, const TransformArgs& args, u32 limbs,
@@ -154,9 +177,11 @@ void launch_row_divide(device::Stream& stream, const TransformArgs& args, u32 li
 }
 
 void launch_key_switch_rows(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                            const KeySwitchTail& tail) {
-  with_row_bits(args.log_n,
-                [&](auto bits) { key_switch_rows_of<bits()>(stream, args, limbs, tail); });
+                            const KeySwitchTail& tail, const KeySwitchForm& form) {
+  with_row_bits(args.log_n, [&](auto bits) {
+    std::visit([&](const auto& f) { key_switch_rows_of<bits()>(stream, args, limbs, tail, f); },
+               form);
+  });
 }
 
 }  // namespace crenel::backend::cuda

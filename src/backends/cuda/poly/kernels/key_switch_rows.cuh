@@ -2,7 +2,7 @@
 // the digits in evaluation form are never written.
 #pragma once
 
-#include "backends/cuda/poly/device/transform.cuh"
+#include "backends/cuda/poly/kernels/key_switch_forms.cuh"
 
 namespace crenel::backend::cuda {
 
@@ -33,10 +33,11 @@ __device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q
 
 /// Grid: x tiles of rows, y batch, z limbs. The rows and key values of the next digit travel to
 /// shared memory while a digit is transformed.
-template <u32 Bits>
+template <u32 Bits, class Form>
 __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
     key_switch_rows(const __grid_constant__ TransformArgs args,
-                    const __grid_constant__ KeySwitchTail tail) {
+                    const __grid_constant__ KeySwitchTail tail,
+                    const __grid_constant__ Form form) {
   begin_kernel();
   extern __shared__ __align__(16) u32 shared[];
   constexpr u32 kBlockWords = kTileRows<Bits> << Bits, kStep = 4 * kRowThreads<Bits>;
@@ -87,14 +88,30 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
       }
     }
   }
+  const SwitchPlace at_work{args.primes + id, args.log_n, batch, out_limb, place.start};
+#pragma unroll
+  for (u32 k = 0; k < 4; ++k) {
+    uint4 first[2] = {acc[0][k], acc[1][k]};
+    form.begin(first, args.out, at_work, place.at(k));
+    acc[0][k] = first[0], acc[1][k] = first[1];
+  }
   for (u32 d = 0; d < args.components; ++d) {
+    [[maybe_unused]] uint4 y1[4] = {};
+    if constexpr (Form::kFactors == 2) {
+      if (d == own_digit)
+#pragma unroll
+        for (u32 k = 0; k < 4; ++k) y1[k] = form.fetch_own(at_work, place.at(k));
+    }
     wait_for_copies();
     __syncwarp();  // the row is complete: it was fetched by threads of this warp
     u32 x[kPerThread];
     if (d == own_digit) {
 #pragma unroll
-      for (u32 k = 0; k < 4; ++k)
-        store4(tile + row_slot(place.at(k)), load4(rows + row_in_block + place.at(k)));
+      for (u32 k = 0; k < 4; ++k) {
+        uint4 v = load4(rows + row_in_block + place.at(k));
+        if constexpr (Form::kFactors != 0) v = form.own(at_work, place.at(k), v, y1[k]);
+        store4(tile + row_slot(place.at(k)), v);
+      }
     } else {
       read_row<Bits>(x, rows + row_in_block, place.i);
     }
@@ -115,10 +132,9 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {
       const uint4 v = acc[c][k];
-      store4(
-          args.out.limb(batch, c, tail.first_limb + limb, args.log_n) + place.start + place.at(k),
-          make_uint4(mont_mul(v.x, r2, q, q_inv), mont_mul(v.y, r2, q, q_inv),
-                     mont_mul(v.z, r2, q, q_inv), mont_mul(v.w, r2, q, q_inv)));
+      form.store(args.out, at_work, c, place.at(k),
+                 make_uint4(mont_mul(v.x, r2, q, q_inv), mont_mul(v.y, r2, q, q_inv),
+                            mont_mul(v.z, r2, q, q_inv), mont_mul(v.w, r2, q, q_inv)));
     }
 }
 
