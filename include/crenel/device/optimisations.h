@@ -26,6 +26,8 @@ enum class Optimisation : u8 {
   division,            ///< ModDown and rescale end in the last transform pass
   division_addend,     ///< what is added to a quotient is added there
   hoisted_sums,        ///< baby steps of a linear transform are never stored
+  rotated_rows,        ///< a rotation where the key switch before it writes its result
+  product_rows,        ///< products that are relinearised are made by the passes that read them
   // Forms of base conversion.
   held_sources,      ///< a block of a base conversion reads its sources once
   conversion_shape,  ///< destinations a block by the size of the grid; otherwise 16
