@@ -260,7 +260,11 @@ void check_large(const std::shared_ptr<device::Device>& device, Rng& rng, const 
 
 TEST_P(KeySwitchForms, Large) {
   Rng rng = test_rng();
-  check_large(device_, rng, {"longest rows", 17, toy_chain(2, 3, 2), 0, 4, 1, {}});
+  Chain longest;
+  longest.primes = largest_primes(17, 6);
+  longest.q_count = 4;
+  longest.special_count = longest.alpha = 2;
+  check_large(device_, rng, {"longest rows", 17, longest, 0, 4, 1, {}});
   check_large(device_, rng, {"parts", 15, toy_chain(4, 43, 12), 3, 47, 2, {}});
 }
 
