@@ -84,8 +84,8 @@ Poly KeySwitcher::rotate(ConstView ciphertext, const KeyView& key, u64 element, 
   return out;
 }
 
-void KeySwitcher::rotate(View out, ConstView ciphertext, const KeyView& key, u64 element,
-                         u32 level, const ConstView* addend) const {
+void KeySwitcher::rotate(View out, ConstView ciphertext, const KeyView& key, u64 element, u32 level,
+                         const ConstView* addend) const {
   const Poly acc = rotate_extended(ciphertext, key, element, level);
   ring_.kernels().divide(stream_, out, acc.view(), ring_.mod_down(level), addend);
 }

@@ -59,8 +59,8 @@ Table prepared(const Context& c, const ChainCase& s) {
 struct Rotation {
   u64 element;
   bool add;
-  u32 addend = 0;        ///< components
-  bool whole = false;    ///< the addend has all limbs
+  u32 addend = 0;      ///< components
+  bool whole = false;  ///< the addend has all limbs
   bool factor = true, real = true;
 };
 
@@ -100,16 +100,16 @@ TEST_P(KeySwitchForms, Rotated) {
   for (const auto& s : chain_cases()) {
     SCOPED_TRACE(s.name);
     auto pair = make_pair(device_, s.log_n, s.chain.primes);
-    const Table in_candidate = prepared(pair.candidate, s), in_reference = prepared(pair.reference, s);
+    const Table in_candidate = prepared(pair.candidate, s),
+                in_reference = prepared(pair.reference, s);
     for (const Rotation& r : rotations(rng, u64(2) << s.log_n)) {
       SCOPED_TRACE(cat("element ", r.element, r.add ? ", added" : "", ", addend of ", r.addend));
       const LimbSet limbs = r.whole ? s.extended() : s.window();
       const LimbScalars factor = scalars(pair.ring(), rng, limbs, r.real);
-      const std::vector<TestPoly> polys{r.add ? input(pair.ring(), rng, s, 2, s.extended())
-                                              : output(rng, s),
-                                        input(pair.ring(), rng, s, 1, s.window()),
-                                        switching_key(pair.ring(), rng, s),
-                                        input(pair.ring(), rng, s, std::max(r.addend, 1u), limbs)};
+      const std::vector<TestPoly> polys{
+          r.add ? input(pair.ring(), rng, s, 2, s.extended()) : output(rng, s),
+          input(pair.ring(), rng, s, 1, s.window()), switching_key(pair.ring(), rng, s),
+          input(pair.ring(), rng, s, std::max(r.addend, 1u), limbs)};
       const auto with = [&](const auto& f) {
         return [&, f](Ctx& c, const V& v) {
           const ConstView addend = v[3];
@@ -177,7 +177,8 @@ TEST_P(KeySwitchForms, Product) {
   for (const auto& s : chain_cases()) {
     SCOPED_TRACE(s.name);
     auto pair = make_pair(device_, s.log_n, s.chain.primes);
-    const Table in_candidate = prepared(pair.candidate, s), in_reference = prepared(pair.reference, s);
+    const Table in_candidate = prepared(pair.candidate, s),
+                in_reference = prepared(pair.reference, s);
     const LimbScalars lift = scalars(pair.ring(), rng, s.window(), true);
     for (const Product& p : products()) {
       SCOPED_TRACE(cat(p.square ? "square" : "product", p.doubled ? ", doubled" : "",
@@ -185,10 +186,9 @@ TEST_P(KeySwitchForms, Product) {
                        p.components));
       const LimbScalars constant = scalars(pair.ring(), rng, s.window(), false);
       std::vector<LimbScalars> factors;
-      std::vector<TestPoly> polys{
-          output(rng, s),
-          input(pair.ring(), rng, s, 2, s.window()), input(pair.ring(), rng, s, 2, s.window()),
-          switching_key(pair.ring(), rng, s)};
+      std::vector<TestPoly> polys{output(rng, s), input(pair.ring(), rng, s, 2, s.window()),
+                                  input(pair.ring(), rng, s, 2, s.window()),
+                                  switching_key(pair.ring(), rng, s)};
       for (u32 i = 0; i < p.addends; ++i) {
         factors.push_back(scalars(pair.ring(), rng, s.window(), p.real));
         polys.push_back(input(pair.ring(), rng, s, p.components, s.window()));
@@ -203,13 +203,13 @@ TEST_P(KeySwitchForms, Product) {
       using B = const ConstView&;
       using S = const device::ProductSum&;
       const Operation fused = with([&](Ctx& c, const V& v, B b, S sum) {
-        c.kernels->key_switch_product(*c.stream, v[0], v[1], b, in_candidate, v[3],
-                                      s.first_digit(), lift, sum);
+        c.kernels->key_switch_product(*c.stream, v[0], v[1], b, in_candidate, v[3], s.first_digit(),
+                                      lift, sum);
       });
       const Operation composed = with([&](Ctx& c, const V& v, B b, S sum) {
         compositions(*c.kernels)
-            .key_switch_product(*c.stream, v[0], v[1], b, in_candidate, v[3], s.first_digit(),
-                                lift, sum);
+            .key_switch_product(*c.stream, v[0], v[1], b, in_candidate, v[3], s.first_digit(), lift,
+                                sum);
       });
       expect_all_same(pair, polys, 1, {{"override", fused}, {"default composition", composed}},
                       with([&](Ctx& c, const V& v, B b, S sum) {
@@ -228,15 +228,13 @@ void check_large(const std::shared_ptr<device::Device>& device, Rng& rng, const 
   const u64 element = rng() % (u64(2) << s.log_n) | 1;
   const LimbScalars lift = scalars(*context.ring, rng, s.window(), true);
   const std::vector<LimbScalars> factors{scalars(*context.ring, rng, s.window(), true)};
-  const std::vector<TestPoly> polys{input(*context.ring, rng, s, 2, s.extended()),
-                                    input(*context.ring, rng, s, 2, s.window()),
-                                    input(*context.ring, rng, s, 2, s.window()),
-                                    switching_key(*context.ring, rng, s),
-                                    input(*context.ring, rng, s, 3, s.window())};
+  const std::vector<TestPoly> polys{
+      input(*context.ring, rng, s, 2, s.extended()), input(*context.ring, rng, s, 2, s.window()),
+      input(*context.ring, rng, s, 2, s.window()), switching_key(*context.ring, rng, s),
+      input(*context.ring, rng, s, 3, s.window())};
   const auto both = [&](const auto& f) {
     const auto run = [&](auto& k, Ctx& c, const V& v) { f(k, c, v); };
-    const auto got =
-        run_on(context, polys, [&](Ctx& c, const V& v) { run(*c.kernels, c, v); });
+    const auto got = run_on(context, polys, [&](Ctx& c, const V& v) { run(*c.kernels, c, v); });
     const auto expected = run_on(context, polys, [&](Ctx& c, const V& v) {
       auto composed = compositions(*c.kernels);
       run(composed, c, v);
@@ -253,8 +251,8 @@ void check_large(const std::shared_ptr<device::Device>& device, Rng& rng, const 
     both([&](auto& k, Ctx& c, const V& v) {
       const std::vector<ConstView> addends{square ? v[4].components(0, 2) : v[4]};
       const device::ProductSum sum{true, nullptr, addends, factors};
-      k.key_switch_product(*c.stream, v[0], v[1], v[square ? 1 : 2], table, v[3],
-                           s.first_digit(), lift, sum);
+      k.key_switch_product(*c.stream, v[0], v[1], v[square ? 1 : 2], table, v[3], s.first_digit(),
+                           lift, sum);
     });
 }
 

@@ -58,8 +58,7 @@ Ciphertext trace(const Evaluator& ev, Ciphertext a, std::span<const i64> steps) 
   const u64 slots = a.slots();
   a = with_slots(std::move(a), ev.context().params().slots());
   for (i64 step : steps)
-    a.data().poly =
-        plus_rotated(ev, a, ev.state().rotation_element(step, a.slots(), a.level()));
+    a.data().poly = plus_rotated(ev, a, ev.state().rotation_element(step, a.slots(), a.level()));
   return with_slots(std::move(a), slots);
 }
 

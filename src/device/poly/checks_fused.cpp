@@ -102,8 +102,7 @@ void addends(const char* op, const ring::Ring& ring, const ConstView& out, const
     added(op, ring, out, addend, wanted, 3);
     if (addend.shape.components < 2)
       equal(op, "components of the addend", addend.shape.components, 2);
-    equal(op, "components of an addend", addend.shape.components,
-          sum.addends[0].shape.components);
+    equal(op, "components of an addend", addend.shape.components, sum.addends[0].shape.components);
   }
 }
 

@@ -13,7 +13,6 @@ inline bool same(const PolyView<const u32>& a, const PolyView<const u32>& b) {
 
 /// PolyKernels::product_sum, unchecked.
 void product_sum(PolyKernels& kernels, Stream& stream, const PolyView<u32>& out,
-                 const PolyView<const u32>& a, const PolyView<const u32>& b,
-                 const ProductSum& sum);
+                 const PolyView<const u32>& a, const PolyView<const u32>& b, const ProductSum& sum);
 
 }  // namespace crenel::device::compose

@@ -53,8 +53,8 @@ struct PlainRows {
 template <bool Square>
 struct ProductRows {
   Poly<const u32> y;
-  Poly<const u32> z;  ///< data null: none
-  u32 doubled;        ///< s is 2
+  Poly<const u32> z;           ///< data null: none
+  u32 doubled;                 ///< s is 2
   u32 factor[rns::kMaxLimbs];  ///< f R, by position in `in`
 
   struct Row {

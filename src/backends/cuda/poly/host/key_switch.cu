@@ -15,8 +15,8 @@ namespace {
 // Limbs `limbs` of `in`, or of what `source` makes of it, to coefficient form, scaled and shifted
 // for the conversion, into `workspace`.
 void inverse_shifted(Stream& stream, const RingTables& tables, const ConversionTables& conversion,
-                     const ring::PolyView<const u32>& in, const LimbSet& limbs,
-                     Poly<u32> workspace, const RowSource& source = PlainRows()) {
+                     const ring::PolyView<const u32>& in, const LimbSet& limbs, Poly<u32> workspace,
+                     const RowSource& source = PlainRows()) {
   TransformArgs args = {};
   args.primes = tables.primes;
   args.roots = tables.inverse.pairs;
@@ -244,8 +244,8 @@ struct ProductPasses {
 // a, b and the third component of the one addend are read where they lie.
 template <bool Square>
 ProductPasses<Square> passes_of(const ring::Ring& ring, const ring::PolyView<const u32>& a,
-                                const ring::PolyView<const u32>& b,
-                                const device::LimbScalars& lift, const device::ProductSum& sum) {
+                                const ring::PolyView<const u32>& b, const device::LimbScalars& lift,
+                                const device::ProductSum& sum) {
   ProductPasses<Square> passes;
   ProductRows<Square>& rows = passes.rows;
   ProductSwitch<Square>& last = passes.last;
@@ -297,9 +297,9 @@ void CudaPolyKernels::do_key_switch_rotated(Stream& stream, View out, ConstView 
   const device::Buffer workspace = stream.allocate(in.limbs.size() * limb_bytes(in.shape));
   const Poly<u32> sources = dense(workspace, in.shape, in.limbs.size());
   inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), in, in.limbs, sources);
-  const TurnedSwitch form{
-      static_cast<u32>(element),
-      static_cast<u32>(ring::galois_inverse(element, out.shape.log_n)), add ? 1u : 0u};
+  const TurnedSwitch form{static_cast<u32>(element),
+                          static_cast<u32>(ring::galois_inverse(element, out.shape.log_n)),
+                          add ? 1u : 0u};
   switch_key(stream, tables_, out, read_only(sources), in.shape, in, table,
              position_bytes(out.limbs, key.pairs.limbs), tail_of(key, first_digit, addend, factor),
              form);

@@ -47,9 +47,7 @@ traffic::SwitchWork work_of(const PlainSwitch&) { return {}; }
 traffic::SwitchWork work_of(const TurnedSwitch& form) { return {.adds = form.adds != 0}; }
 template <bool Square>
 traffic::SwitchWork work_of(const ProductSwitch<Square>& form) {
-  return {.limbs = form.limbs,
-          .factors = Square ? 1u : 2u,
-          .sums = form.z.data != nullptr};
+  return {.limbs = form.limbs, .factors = Square ? 1u : 2u, .sums = form.z.data != nullptr};
 }
 
 u32 row_tiles(const TransformArgs& args) {

@@ -26,8 +26,7 @@ void launch_row_divide(device::Stream& stream, const TransformArgs& args, u32 li
 using KeySwitchForm =
     std::variant<PlainSwitch, TurnedSwitch, ProductSwitch<false>, ProductSwitch<true>>;
 void launch_key_switch_rows(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                            const KeySwitchTail& tail,
-                            const KeySwitchForm& form = PlainSwitch());
+                            const KeySwitchTail& tail, const KeySwitchForm& form = PlainSwitch());
 using RowSource = std::variant<PlainRows, ProductRows<false>, ProductRows<true>>;
 void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
                         const RowSource& source = PlainRows());

@@ -57,8 +57,7 @@ struct TurnedSwitch {
     const u32 to = ring::galois_eval_source(place.start + k, inverse, place.log_n);
 #pragma unroll
     for (u32 c = 0; c < 2; ++c) {
-      const uint4 v =
-          load4(out.limb(place.batch, c, place.limb, place.log_n) + (to & ~3u));
+      const uint4 v = load4(out.limb(place.batch, c, place.limb, place.log_n) + (to & ~3u));
       acc[c] = add4(acc[c], reduced4(permuted(v, to, inverse), q, q_inv), q);
     }
   }
@@ -84,8 +83,8 @@ struct ProductSwitch {
   u32 low[rns::kMaxLimbs];     ///< P times the constant of the first half of the points
   u32 high[rns::kMaxLimbs];    ///< of the second half
 
-  __device__ __forceinline__ void begin(uint4 (&acc)[2], const Poly<u32>&,
-                                        const SwitchPlace& place, u32 k) const {
+  __device__ __forceinline__ void begin(uint4 (&acc)[2], const Poly<u32>&, const SwitchPlace& place,
+                                        u32 k) const {
     if (place.limb >= limbs) return;
     const u32 q = place.prime->q, q_inv = place.prime->q_inv, f = lift[place.limb];
     const u32 b = place.batch, l = place.limb, log_n = place.log_n, at = place.start + k;

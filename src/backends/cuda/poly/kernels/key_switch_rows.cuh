@@ -36,8 +36,7 @@ __device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q
 template <u32 Bits, class Form>
 __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
     key_switch_rows(const __grid_constant__ TransformArgs args,
-                    const __grid_constant__ KeySwitchTail tail,
-                    const __grid_constant__ Form form) {
+                    const __grid_constant__ KeySwitchTail tail, const __grid_constant__ Form form) {
   begin_kernel();
   extern __shared__ __align__(16) u32 shared[];
   constexpr u32 kBlockWords = kTileRows<Bits> << Bits, kStep = 4 * kRowThreads<Bits>;
