@@ -185,14 +185,12 @@ LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwit
   const Extent addend{args.log_n, limbs_below(tail.first_limb, limbs, tail.addend_limbs),
                       tail.addend_components * batch};
   r.read_bytes += addend.bytes() + (work.adds ? out.bytes() : 0);
-  // Both components of the factors, and their second ones again where they are an own digit: one of
-  // those was counted above.
+  // Both components of the factors, of which own digits are made.
   const u64 own = named_limbs(tail.own.component, args, limbs) << args.log_n;
   const Extent product{args.log_n, limbs_below(tail.first_limb, limbs, work.limbs), batch};
   if (work.factors != 0) {
-    r.read_bytes += 2 * work.factors * product.bytes() + (work.factors - 1) * own * kWord;
-    r.repeated_bytes += work.factors * own * kWord;
-    if (work.sums) r.read_bytes += own * kWord;
+    r.read_bytes += 2 * work.factors * product.bytes() + (work.sums ? own * kWord : 0);
+    r.read_bytes -= own * kWord;
   }
   const u64 transformed = u64(limbs) * args.polys - named_limbs(tail.own.component, args, limbs);
   u64 products = 2 * raised.values() + addend.values() + (work.adds ? out.values() : 0);

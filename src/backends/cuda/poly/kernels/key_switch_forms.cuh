@@ -1,9 +1,8 @@
 // What key_switch_rows does besides: nothing; an automorphism of the result, which may be added to
 // what is there; or the product of two ciphertexts, whose components are never stored.
 //
-// A form says what the sums begin with besides the addend (begin), what a limb's own digit is (own:
-// two steps, so that what it reads is on its way while the block waits for its copies), and where
-// the result goes (store). Sums are R^-1 times the result until the end.
+// A form says what the sums begin with besides the addend (begin), and where the result goes
+// (store). Sums are R^-1 times the result until the end.
 #pragma once
 
 #include "backends/cuda/poly/device/permutation.cuh"
@@ -31,10 +30,9 @@ __device__ __forceinline__ uint4 reduced4(uint4 x, u32 q, u32 q_inv) {
 }
 
 struct PlainSwitch {
-  static constexpr u32 kFactors = 0;
-  struct Own {};
-  __device__ __forceinline__ void begin(uint4 (&)[2], const Poly<u32>&, const SwitchPlace&,
-                                        u32) const {}
+  static constexpr bool kProduct = false;
+  __device__ __forceinline__ void begin(uint4 (&)[2], const Poly<u32>&, const SwitchPlace&, u32,
+                                        u32*) const {}
   __device__ __forceinline__ void store(const Poly<u32>& out, const SwitchPlace& place, u32 c,
                                         u32 k, uint4 v) const {
     store4(out.limb(place.batch, c, place.limb, place.log_n) + place.start + k, v);
@@ -45,13 +43,13 @@ struct PlainSwitch {
 /// threads to neighbouring parts of an aligned block: whole sectors are read and written. A thread
 /// reads the words that it writes itself.
 struct TurnedSwitch {
-  static constexpr u32 kFactors = 0;
+  static constexpr bool kProduct = false;
   u32 element;
   u32 inverse;  ///< element^-1 mod 2N
   u32 adds;     ///< to what is there
 
   __device__ __forceinline__ void begin(uint4 (&acc)[2], const Poly<u32>& out,
-                                        const SwitchPlace& place, u32 k) const {
+                                        const SwitchPlace& place, u32 k, u32*) const {
     if (adds == 0) return;
     const u32 q = place.prime->q, q_inv = place.prime->q_inv;
     const u32 to = ring::galois_eval_source(place.start + k, inverse, place.log_n);
@@ -70,10 +68,11 @@ struct TurnedSwitch {
 };
 
 /// With d = s tensor(x, y) + (constant, 0, 0): P (d_0, d_1) is added, and the digits are those of
-/// d_2 + z f (ProductRows), of which a limb's own is made here. Square: y is x, and there is no z.
+/// d_2 + z f (ProductRows), of which a limb's own is made here, in `own`. Square: y is x, and there
+/// is no z.
 template <bool Square>
 struct ProductSwitch {
-  static constexpr u32 kFactors = Square ? 1 : 2;
+  static constexpr bool kProduct = true;
   Poly<const u32> x, y;        ///< two components
   Poly<const u32> z;           ///< one component; data null: none
   u32 limbs;                   ///< of x, y and z
@@ -84,7 +83,7 @@ struct ProductSwitch {
   u32 high[rns::kMaxLimbs];    ///< of the second half
 
   __device__ __forceinline__ void begin(uint4 (&acc)[2], const Poly<u32>&, const SwitchPlace& place,
-                                        u32 k) const {
+                                        u32 k, u32* own) const {
     if (place.limb >= limbs) return;
     const u32 q = place.prime->q, q_inv = place.prime->q_inv, f = lift[place.limb];
     const u32 b = place.batch, l = place.limb, log_n = place.log_n, at = place.start + k;
@@ -113,24 +112,15 @@ struct ProductSwitch {
     one(x0.w, x1.w, y0.w, y1.w, d0.w, d1.w);
     acc[0] = add4(acc[0], d0, q);
     acc[1] = add4(acc[1], d1, q);
+    const ProductScale m = {q, q_inv, product_scale(*place.prime, doubled != 0), factor[l]};
+    uint4 d2 = product(x1, y1, m);
+    if constexpr (!Square)
+      if (z.data != nullptr) d2 = add_scaled(d2, load4(z.limb(b, 0, l, log_n) + at), m);
+    store4(own, d2);
   }
   __device__ __forceinline__ void store(const Poly<u32>& out, const SwitchPlace& place, u32 c,
                                         u32 k, uint4 v) const {
     store4(out.limb(place.batch, c, place.limb, place.log_n) + place.start + k, v);
-  }
-
-  // The own digit from four values of x_1 and what is read of y_1.
-  __device__ __forceinline__ uint4 fetch_own(const SwitchPlace& place, u32 k) const {
-    return load4(y.limb(place.batch, 1, place.limb, place.log_n) + place.start + k);
-  }
-  __device__ __forceinline__ uint4 own(const SwitchPlace& place, u32 k, uint4 x1, uint4 y1) const {
-    const PrimeConstants& p = *place.prime;
-    const ProductScale m = {p.q, p.q_inv, product_scale(p, doubled != 0), factor[place.limb]};
-    if constexpr (Square) return product(x1, x1, m);
-    const uint4 sum = product(x1, y1, m);
-    if (z.data == nullptr) return sum;
-    const u32* from = z.limb(place.batch, 0, place.limb, place.log_n) + place.start;
-    return add_scaled(sum, load4(from + k), m);
   }
 };
 

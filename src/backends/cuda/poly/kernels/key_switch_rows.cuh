@@ -51,15 +51,23 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
   const u32* own = tail.own.from.limb(batch, 0, tail.own.position.at[limb], args.log_n);
   const u32 row_in_block = (place.row % kTileRows<Bits>) << Bits;
   const u32* key_limb = tail.key.words() + (u64(tail.in_key.at[limb]) << args.log_n) + place.start;
-  const auto fetch = [&](u32 d) {
+  // The n-th digit: of a product the own one is the first, made beside the sums.
+  const auto digit = [&](u32 n) {
+    if constexpr (Form::kProduct)
+      if (own_digit < args.components) return n == 0 ? own_digit : n <= own_digit ? n - 1 : n;
+    return n;
+  };
+  const auto fetch = [&](u32 n) {
+    const u32 d = digit(n);
     const u32* from =
         d == own_digit ? own : args.in.limb(batch, d, args.in_position.at[limb], args.log_n);
     const u32* key0 = key_limb + d * tail.key.digit_stride;
     const u32* key1 = key0 + tail.key.component_stride;
-    u32* to = keys + (d & 1) * 2 * kBlockWords;
+    u32* to = keys + (n & 1) * 2 * kBlockWords;
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {
-      copy_async<16>(rows + row_in_block + place.at(k), from + place.start + place.at(k));
+      if (!Form::kProduct || d != own_digit)
+        copy_async<16>(rows + row_in_block + place.at(k), from + place.start + place.at(k));
       copy_async<16>(to + k * kStep, key0 + place.at(k));
       copy_async<16>(to + kBlockWords + k * kStep, key1 + place.at(k));
     }
@@ -91,33 +99,26 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
 #pragma unroll
   for (u32 k = 0; k < 4; ++k) {
     uint4 first[2] = {acc[0][k], acc[1][k]};
-    form.begin(first, args.out, at_work, place.at(k));
+    form.begin(first, args.out, at_work, place.at(k), tile + row_slot(place.at(k)));
     acc[0][k] = first[0], acc[1][k] = first[1];
   }
-  for (u32 d = 0; d < args.components; ++d) {
-    [[maybe_unused]] uint4 y1[4] = {};
-    if constexpr (Form::kFactors == 2) {
-      if (d == own_digit)
-#pragma unroll
-        for (u32 k = 0; k < 4; ++k) y1[k] = form.fetch_own(at_work, place.at(k));
-    }
+  for (u32 n = 0; n < args.components; ++n) {
+    const u32 d = digit(n);
     wait_for_copies();
     __syncwarp();  // the row is complete: it was fetched by threads of this warp
     u32 x[kPerThread];
     if (d == own_digit) {
+      if constexpr (!Form::kProduct)
 #pragma unroll
-      for (u32 k = 0; k < 4; ++k) {
-        uint4 v = load4(rows + row_in_block + place.at(k));
-        if constexpr (Form::kFactors != 0) v = form.own(at_work, place.at(k), v, y1[k]);
-        store4(tile + row_slot(place.at(k)), v);
-      }
+        for (u32 k = 0; k < 4; ++k)
+          store4(tile + row_slot(place.at(k)), load4(rows + row_in_block + place.at(k)));
     } else {
       read_row<Bits>(x, rows + row_in_block, place.i);
     }
     __syncwarp();
-    if (d + 1 < args.components) fetch(d + 1);
+    if (n + 1 < args.components) fetch(n + 1);
     if (d != own_digit) forward_row<Bits>(x, tile, first_round, roots, last_round, node, place.i);
-    const u32* key = keys + (d & 1) * 2 * kBlockWords;
+    const u32* key = keys + (n & 1) * 2 * kBlockWords;
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {
       const uint4 v = load4(tile + row_slot(place.at(k)));
