@@ -84,8 +84,8 @@ struct KeyView {
   }
 };
 
-/// What is made of a product d = tensor(a, b): s d + (constant, 0, 0) + sum_k factors[k] addends[k],
-/// s = 1, or 2 with `doubled`. Scalars as in mul_scalar.
+/// What is made of a product d = tensor(a, b): s d + (constant, 0, 0) + sum_k factors[k] addends[k]
+/// with s = 1, or 2 with `doubled`. Scalars as in mul_scalar.
 struct ProductSum {
   bool doubled = false;
   const LimbScalars* constant = nullptr;              ///< may be null
