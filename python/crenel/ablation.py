@@ -95,7 +95,10 @@ _FIRST = ("tensor", "tensor_square", "plain_sums", "key_multiply", "mod_up", "ho
 _SEQUENTIAL = ("division", "division_addend")
 _PARALLEL = ("automorphism_add", "linear_combination", "hoisted_sums")
 _CHEDDAR = (*_FIRST, "held_sources", *_SEQUENTIAL, *_PARALLEL)
-_WITH_MPC = "key_switch and lift work on all digits at once: they tell with multi_polynomial only"
+_WITH_MPC = (
+    "key_switch, lift, rotated_rows and product_rows work on all digits at once: they tell with "
+    "multi_polynomial only"
+)
 _PIPELINING = ("complementary pipelining", "no switch: nothing of it is here; launch_overlap is the nearest")
 
 CHEDDAR = Ladder(
@@ -121,7 +124,7 @@ CHEDDAR = Ladder(
 )
 _THEODOSIAN = (
     Rung("Cheddar", _CHEDDAR, "the last rung of that ladder"),
-    Rung("+Fusion", ("key_switch", "lift", "doubling"), _WITH_MPC),
+    Rung("+Fusion", ("key_switch", "lift", "doubling", "rotated_rows", "product_rows"), _WITH_MPC),
     Rung("+BConv opt.", ("conversion_shape", "convert_columns")),
     Rung("+CUDA Graph", ("graphs",)),
     Rung("+MPC", ("multi_polynomial",)),
@@ -150,6 +153,7 @@ OURS = Ladder(
         Rung("+ends of divisions", _SEQUENTIAL),
         Rung("+key product in the transform", ("key_switch", "lift")),
         Rung("+keys shared by a batch", ("shared_keys",)),
+        Rung("+rotations and products in its passes", ("rotated_rows", "product_rows")),
         Rung("+base conversion", ("held_sources", "conversion_shape")),
         Rung("+conversion with the column pass", ("convert_columns",)),
         Rung("+graphs", ("graphs",)),

@@ -210,13 +210,7 @@ Ciphertext Evaluator::multiply_lazy(const Ciphertext& a, const Ciphertext& b) co
     return s.observer->watch(
         "multiply_lazy", [](const auto& on, const auto&... x) { return on.multiply_lazy(x...); }, a,
         b);
-  s.check_components(a, 2, "product");
-  s.check_components(b, 2, "product");
-  s.check_pair(a, b, false);
-  const Metadata meta = product_of(s, a.metadata(), b.metadata(), "product");
-  auto out = s.poly(3, a.batch(), a.level());
-  s.kernels().tensor(*s.stream, out.view(), a.data().poly.view(), b.data().poly.view());
-  return s.wrap(std::move(out), meta);
+  return made(s, pending_product(s, a, b));
 }
 
 Ciphertext Evaluator::square_lazy(const Ciphertext& a) const {
@@ -224,22 +218,11 @@ Ciphertext Evaluator::square_lazy(const Ciphertext& a) const {
   if (s.observer)
     return s.observer->watch(
         "square_lazy", [](const auto& on, const auto& x) { return on.square_lazy(x); }, a);
-  s.check_components(a, 2, "square");
-  const Metadata meta = product_of(s, a.metadata(), a.metadata(), "square");
-  auto out = s.poly(3, a.batch(), a.level());
-  s.kernels().tensor_square(*s.stream, out.view(), a.data().poly.view());
-  return s.wrap(std::move(out), meta);
+  return made(s, pending_square(s, a));
 }
 
 Ciphertext double_square(const Evaluator::State& s, const Ciphertext& a, double constant) {
-  s.check_components(a, 2, "square");
-  Metadata meta = product_of(s, a.metadata(), a.metadata(), "square");
-  const double square = magnitude::scaled(meta.bound, 2.0);
-  meta = magnitude::bounded(s.params(), meta, magnitude::sum(square, std::abs(constant)), "square");
-  const rlwe::Scalars added = constant_scalars(s.context.state(), constant, meta.scale, a.level());
-  auto out = s.poly(3, a.batch(), a.level());
-  s.kernels().tensor_square(*s.stream, out.view(), a.data().poly.view(), &added);
-  return s.wrap(std::move(out), meta);
+  return made(s, pending_double_square(s, a, constant));
 }
 
 Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
@@ -278,7 +261,7 @@ Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
     return state_->observer->watch(
         "multiply", [](const auto& on, const auto&... x) { return on.multiply(x...); }, a, b);
   state_->require_relinearisation(a.level(), "multiply");  // refuse before any work
-  return relinearise(multiply_lazy(a, b));
+  return relinearised(*state_, pending_product(*state_, a, b));
 }
 
 Ciphertext Evaluator::square(const Ciphertext& a) const {
@@ -286,7 +269,7 @@ Ciphertext Evaluator::square(const Ciphertext& a) const {
     return state_->observer->watch(
         "square", [](const auto& on, const auto& x) { return on.square(x); }, a);
   state_->require_relinearisation(a.level(), "square");
-  return relinearise(square_lazy(a));
+  return relinearised(*state_, pending_square(*state_, a));
 }
 
 Ciphertext Evaluator::multiply_rescale(const Ciphertext& a, const Ciphertext& b) const {
@@ -296,7 +279,7 @@ Ciphertext Evaluator::multiply_rescale(const Ciphertext& a, const Ciphertext& b)
         [](const auto& on, const auto&... x) { return on.multiply_rescale(x...); }, a, b);
   state_->require_relinearisation(a.level(), "multiply");
   state_->check_can_rescale(a, "multiply");
-  return relinearise_rescale(multiply_lazy(a, b));
+  return relinearised_rescaled(*state_, pending_product(*state_, a, b));
 }
 
 Ciphertext Evaluator::rescale(const Ciphertext& a) const {

@@ -27,14 +27,26 @@ inline u32 degree_of(std::span<const double> c) {
   return degree - 1;
 }
 
-/// Operations that read operands of higher levels as they lie, and add in place: of ciphertexts.
+/// Operations that read operands of higher levels as they lie, and do not make a sum of products
+/// before all of it is known: of ciphertexts.
 template <class Ops>
 concept FoldedOps = requires(const Ops& ops) { ops.folded; };
+
+/// An unrescaled sum, of two or three components.
+template <class Ops>
+struct SumOf {
+  using Type = typename Ops::Value;
+};
+template <FoldedOps Ops>
+struct SumOf<Ops> {
+  using Type = typename Ops::Sum;
+};
 
 template <class Ops>
 class PolynomialEvaluator {
  public:
   using Value = typename Ops::Value;
+  using Sum = typename SumOf<Ops>::Type;
 
   PolynomialEvaluator(const Ops& ops, Value x, u32 degree, PolynomialBasis basis)
       : ops_(ops), ev_(ops.ev), params_(ops.params()), basis_(basis) {
@@ -56,8 +68,11 @@ class PolynomialEvaluator {
   using Split = std::pair<std::vector<double>, std::vector<double>>;
 
   // Rescale, with the relinearisation when it is due merged in.
-  Value finish(const Value& a) const {
-    return ops_.components(a) == 3 ? ev_.relinearise_rescale(a) : ev_.rescale(a);
+  Value finish(const Sum& a) const {
+    if constexpr (FoldedOps<Ops>)
+      return ops_.finish(a);
+    else
+      return ops_.components(a) == 3 ? ev_.relinearise_rescale(a) : ev_.rescale(a);
   }
 
   /// X^i or T_i, two components, at the highest level possible.
@@ -68,17 +83,17 @@ class PolynomialEvaluator {
     const Value& xb = element(b);
     const u32 level = std::min(xa.level(), xb.level());
     const bool chebyshev = basis_ == PolynomialBasis::chebyshev;
-    std::optional<Value> product;
-    if (a == b) {
-      product = chebyshev ? ops_.double_square(xa, -1.0) : ev_.square_lazy(xa);
-    } else if (chebyshev && folded()) {
-      product = folded_chebyshev(a, b, level);
-    } else {
+    std::optional<Sum> product;
+    if (a == b)
+      product = square(xa, chebyshev);
+    else if (!chebyshev)
       product = multiply_lazy(at(a, level), at(b, level), level);
-      if (chebyshev) {  // T_(a+b) = 2 T_a T_b - T_|a-b|
-        product = ev_.add(*product, *product);
-        product = ev_.sub(*product, scaled(a - b, 1.0, level, product->scale()));
-      }
+    else if (folded())
+      product = folded_chebyshev(a, b, level);
+    else {  // T_(a+b) = 2 T_a T_b - T_|a-b|
+      Value twice = ev_.multiply_lazy(at(a, level), at(b, level));
+      twice = ev_.add(twice, twice);
+      product = ev_.sub(twice, scaled(a - b, 1.0, level, twice.scale()));
     }
     Value made = finish(*product);
     if (chebyshev) ops_.limit_chebyshev(made, elements_.at(1), i);
@@ -89,15 +104,34 @@ class PolynomialEvaluator {
     if constexpr (FoldedOps<Ops>) return ops_.folded;
     return false;
   }
-  std::optional<Value> folded_chebyshev(u32 a, u32 b, u32 level) {
+  std::optional<Sum> folded_chebyshev(u32 a, u32 b, u32 level) {
     if constexpr (FoldedOps<Ops>)
       return ops_.chebyshev_product(at(a, level), at(b, level), at(a - b, level), level);
     return std::nullopt;
   }
-  Value multiply_lazy(const Value& a, const Value& b, u32 level) {
+  /// x^2, or 2 x^2 - 1.
+  Sum square(const Value& x, bool chebyshev) const {
     if constexpr (FoldedOps<Ops>)
-      if (ops_.folded) return ops_.multiply_lazy(a, b, level);
+      if (ops_.folded) return chebyshev ? ops_.doubled_square(x, -1.0) : ops_.square(x);
+    return chebyshev ? ops_.double_square(x, -1.0) : ev_.square_lazy(x);
+  }
+  Sum multiply_lazy(const Value& a, const Value& b, u32 level) const {
+    if constexpr (FoldedOps<Ops>)
+      if (ops_.folded) return ops_.product(a, b, level);
     return ev_.multiply_lazy(a, b);
+  }
+  /// A product that keeps a.
+  Sum multiply_lazy(Value&& a, const Value& b, u32 level) const {
+    if constexpr (FoldedOps<Ops>)
+      if (ops_.folded) return ops_.product(std::move(a), b, level);
+    return ev_.multiply_lazy(a, b);
+  }
+  /// What it is where nothing is folded.
+  static const Value& made(const Sum& sum) {
+    if constexpr (FoldedOps<Ops>)
+      return std::get<Value>(sum);
+    else
+      return sum;
   }
 
   /// element(i) at this level, made once; folded, at a level that limbs can be dropped from.
@@ -193,7 +227,7 @@ class PolynomialEvaluator {
   }
 
   /// product + r, of three components and unrescaled.
-  Value with_remainder(Value product, std::span<const double> r, u32 level, double scale) {
+  Sum with_remainder(Sum product, std::span<const double> r, u32 level, double scale) {
     if constexpr (FoldedOps<Ops>)
       if (ops_.folded) {
         const u32 degree = degree_of(r);
@@ -205,7 +239,7 @@ class PolynomialEvaluator {
         }
         return product;
       }
-    return ev_.add(product, node(r, level, scale));
+    return ev_.add(made(product), made(node(r, level, scale)));
   }
 
   Split split(std::span<const double> c, u32 degree, u32 half) const {
@@ -219,7 +253,7 @@ class PolynomialEvaluator {
   }
 
   /// p at (level, scale), unrescaled; two or three components.
-  Value node(std::span<const double> c, u32 level, double scale) {
+  Sum node(std::span<const double> c, u32 level, double scale) {
     const u32 degree = degree_of(c);
     if (leaf_fits(c, degree, level)) return leaf(c, degree, level, scale);
     const u32 half = std::bit_floor(degree);
@@ -228,7 +262,7 @@ class PolynomialEvaluator {
     Value high =
         finish(node(q, level + 1, scale / giant.scale() * params_.rescale_ratio(level + 1)));
     ops_.set_scale(high, scale / giant.scale());  // equal up to bookkeeping rounding
-    Value product = multiply_lazy(high, giant, level);
+    Sum product = multiply_lazy(std::move(high), giant, level);
     ops_.set_scale(product, scale);
     bool remainder = false;
     for (double v : r) remainder |= v != 0.0;

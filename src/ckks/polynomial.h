@@ -1,7 +1,10 @@
 // Polynomials at a prescribed level and scale, for circuits whose levels have no canonical scale.
 #pragma once
 
+#include <variant>
+
 #include "ckks/paterson_stockmeyer.h"
+#include "ckks/pending_product.h"
 
 namespace crenel::ckks {
 
@@ -15,6 +18,9 @@ Ciphertext add_constant(const Evaluator::State& s, Ciphertext a, double constant
 
 /// 2 a^2 + constant, three components: from T_k to T_2k, and the double angle.
 Ciphertext double_square(const Evaluator::State& s, const Ciphertext& a, double constant);
+
+/// An unrescaled sum: of two components, or a product that its relinearisation makes.
+using UnrescaledSum = std::variant<Ciphertext, PendingProduct>;
 
 /// Ciphertexts, for the templates of ckks/paterson_stockmeyer.h and ckks/levels.h.
 struct CiphertextOps {
@@ -37,18 +43,28 @@ struct CiphertextOps {
                                 double constant, double scale) const {
     return ckks::linear_combination(ev.state(), x, c, constant, scale);
   }
-  // Folded: operands are at `level` or at one that limbs can be dropped from.
-  Ciphertext multiply_lazy(const Ciphertext& a, const Ciphertext& b, u32 level) const;
-  /// 2 a b - c, three components: T_(i+j) of T_i, T_j and T_|i-j|.
-  Ciphertext chebyshev_product(const Ciphertext& a, const Ciphertext& b, const Ciphertext& c,
-                               u32 level) const;
+  // Folded: operands are at `level` or at one that limbs can be dropped from, and outlive the sum.
+  using Sum = UnrescaledSum;
+  Sum square(const Ciphertext& a) const { return pending_square(ev.state(), a); }
+  Sum doubled_square(const Ciphertext& a, double constant) const {
+    return pending_double_square(ev.state(), a, constant);
+  }
+  Sum product(const Ciphertext& a, const Ciphertext& b, u32 level) const;
+  /// The sum keeps a.
+  Sum product(Ciphertext&& a, const Ciphertext& b, u32 level) const;
+  /// 2 a b - c: T_(i+j) of T_i, T_j and T_|i-j|.
+  Sum chebyshev_product(const Ciphertext& a, const Ciphertext& b, const Ciphertext& c,
+                        u32 level) const;
   Ciphertext linear_combination(std::span<const Ciphertext* const> x, std::span<const double> c,
                                 double constant, double scale, u32 level) const;
   /// sum += the linear combination, of two components; sum is at this scale.
-  void add_combination(Ciphertext& sum, std::span<const Ciphertext* const> x,
-                       std::span<const double> c, double constant) const;
+  void add_combination(Sum& sum, std::span<const Ciphertext* const> x, std::span<const double> c,
+                       double constant) const;
   /// sum += a, which has no more components.
-  void add_to(Ciphertext& sum, const Ciphertext& a) const;
+  void add_to(Sum& sum, Sum a) const;
+  /// Rescaled, and relinearised where it is a product.
+  Ciphertext finish(const Sum& sum) const;
+  void set_scale(Sum& sum, double scale) const;
 
   /// The scale that it has, up to rounding of the bookkeeping.
   void set_scale(Ciphertext& a, double scale) const { a.data().meta.scale = scale; }

@@ -27,6 +27,8 @@ constexpr Entry kEntries[kOptimisations] = {
     {"division_addend", "what is added to a quotient is added in that pass"},
     {"hoisted_sums", "baby steps of a linear transform are never stored"},
     {"shared_keys", "a word of a key is read once for several ciphertexts of a batch"},
+    {"rotated_rows", "a rotation where the key switch before it writes its result"},
+    {"product_rows", "products that are relinearised are made by the passes that read them"},
     {"held_sources", "a block of a base conversion reads its sources once"},
     {"conversion_shape", "destinations a block of a base conversion by the size of the grid"},
     {"convert_columns", "a base conversion and the column pass of its results in one launch"},

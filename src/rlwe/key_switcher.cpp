@@ -27,6 +27,14 @@ Poly KeySwitcher::switch_key(ConstView a, const KeyView& key, u32 level,
   return acc;
 }
 
+Poly KeySwitcher::multiply_extended(ConstView a, ConstView b, const KeyView& key, u32 level,
+                                    const device::ProductSum& sum) const {
+  Poly acc(stream_, shape(2, a.shape.batch), ring_.extended(level), Domain::eval);
+  ring_.kernels().key_switch_product(stream_, acc.view(), a, b, ring_.mod_up(level), key,
+                                     ring_.first_digit(level), ring_.special_scalars(level), sum);
+  return acc;
+}
+
 Poly KeySwitcher::mod_down(const Poly& acc, u32 level, const ConstView* addend) const {
   Poly out(stream_, acc.shape(), ring_.window(level), Domain::eval);
   ring_.kernels().divide(stream_, out.view(), acc.view(), ring_.mod_down(level), addend);
@@ -51,18 +59,40 @@ Poly KeySwitcher::automorphism(ConstView in, u64 element) const {
   return out;
 }
 
-Poly KeySwitcher::rotate(ConstView ciphertext, const KeyView& key, u64 element, u32 level) const {
-  const Poly acc = switch_key(ciphertext.components(1, 1), key, level);
-  return finish_rotation(acc, ciphertext.components(0, 1), element, level);
+void KeySwitcher::add_rotated(View sum, ConstView a, const KeyView& key, u64 element, u32 level,
+                              const ConstView& addend) const {
+  ring_.kernels().key_switch_rotated(stream_, sum, a, ring_.mod_up(level), key,
+                                     ring_.first_digit(level), element, true, &addend);
+}
+
+// A division commutes with the rotation: it takes each coefficient alone, and one of the other sign
+// to a result of the other sign.
+Poly KeySwitcher::rotate_extended(ConstView ciphertext, const KeyView& key, u64 element,
+                                  u32 level) const {
+  const ConstView b = ciphertext.components(0, 1);
+  Poly acc(stream_, shape(2, ciphertext.shape.batch), ring_.extended(level), Domain::eval);
+  ring_.kernels().key_switch_rotated(stream_, acc.view(), ciphertext.components(1, 1),
+                                     ring_.mod_up(level), key, ring_.first_digit(level), element,
+                                     false, &b, &ring_.special_scalars(level));
+  return acc;
+}
+
+Poly KeySwitcher::rotate(ConstView ciphertext, const KeyView& key, u64 element, u32 level,
+                         const ConstView* addend) const {
+  Poly out(stream_, ciphertext.shape, ring_.window(level), Domain::eval);
+  rotate(out.view(), ciphertext, key, element, level, addend);
+  return out;
+}
+
+void KeySwitcher::rotate(View out, ConstView ciphertext, const KeyView& key, u64 element, u32 level,
+                         const ConstView* addend) const {
+  const Poly acc = rotate_extended(ciphertext, key, element, level);
+  ring_.kernels().divide(stream_, out, acc.view(), ring_.mod_down(level), addend);
 }
 
 Poly KeySwitcher::rotate_hoisted(ConstView b, const Poly& digits, const KeyView& key, u64 element,
                                  u32 level) const {
-  return finish_rotation(multiply(digits, key, level), b, element, level);
-}
-
-Poly KeySwitcher::finish_rotation(const Poly& acc, ConstView b, u64 element, u32 level) const {
-  const Poly switched = mod_down(acc, level, &b);
+  const Poly switched = mod_down(multiply(digits, key, level), level, &b);
   return automorphism(switched.view(), element);
 }
 
@@ -72,9 +102,7 @@ Poly KeySwitcher::rotate_sum(ConstView ciphertext, std::span<const KeyView> keys
   // same bits, since P times what is not rotated divides exactly.
   if (elements.size() == 2 && (elements[0] == 1) != (elements[1] == 1)) {
     const std::size_t r = elements[0] == 1 ? 1 : 0;
-    Poly sum = rotate(ciphertext, keys[r], elements[r], level);
-    ring_.kernels().add(stream_, sum.view(), sum.view(), ciphertext);
-    return sum;
+    return rotate(ciphertext, keys[r], elements[r], level, &ciphertext);
   }
   const Poly digits = mod_up(ciphertext.components(1, 1), level);
   Poly acc(stream_, shape(2, ciphertext.shape.batch), ring_.extended(level), Domain::eval);

@@ -23,14 +23,28 @@ class KeySwitcher {
   /// both.
   Poly switch_key(ConstView a, const KeyView& key, u32 level,
                   const ConstView* addend = nullptr) const;
+  /// Of a product of two components each (device::PolyKernels::key_switch_product): its third
+  /// component switched, and P times the others.
+  Poly multiply_extended(ConstView a, ConstView b, const KeyView& key, u32 level,
+                         const device::ProductSum& sum) const;
   /// out (2 components) = ModDown(acc) + addend (1 or 2 components).
   Poly mod_down(const Poly& acc, u32 level, const ConstView* addend) const;
   /// ModDown and rescale in one division, by P q..., to level - 1: one rounding.
   Poly mod_down_rescale(ConstView acc, u32 level) const;
   /// Applies X -> X^element to every component.
   Poly automorphism(ConstView in, u64 element) const;
-  /// Full rotation of (b, a): the key decrypts under element^-1(s).
-  Poly rotate(ConstView ciphertext, const KeyView& key, u64 element, u32 level) const;
+  /// sum += switch_key(a) and (addend, 0), rotated: two components, extended basis, which the
+  /// addend (1 component) has, too.
+  void add_rotated(View sum, ConstView a, const KeyView& key, u64 element, u32 level,
+                   const ConstView& addend) const;
+  /// rotate() before its division: two components, extended basis.
+  Poly rotate_extended(ConstView ciphertext, const KeyView& key, u64 element, u32 level) const;
+  /// Full rotation of (b, a): the key decrypts under element^-1(s). With `addend` (1 or 2
+  /// components, window of the level): + addend.
+  Poly rotate(ConstView ciphertext, const KeyView& key, u64 element, u32 level,
+              const ConstView* addend = nullptr) const;
+  void rotate(View out, ConstView ciphertext, const KeyView& key, u64 element, u32 level,
+              const ConstView* addend) const;
   /// The same with the digits of a at hand (hoisting).
   Poly rotate_hoisted(ConstView b, const Poly& digits, const KeyView& key, u64 element,
                       u32 level) const;
@@ -39,8 +53,6 @@ class KeySwitcher {
                   std::span<const u64> elements, u32 level) const;
 
  private:
-  /// ModDown of acc, plus b, rotated.
-  Poly finish_rotation(const Poly& acc, ConstView b, u64 element, u32 level) const;
   PolyShape shape(u32 components, u32 batch) const { return {ring_.log_n(), components, batch}; }
 
   const RingContext& ring_;

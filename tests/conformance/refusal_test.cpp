@@ -12,7 +12,7 @@ class Refusal : public DeviceTest {
     DeviceTest::SetUp();
     if (device_ == nullptr) return;
     context_ = make_context(device_, 10, toy_chain(1, 4, 2).primes);
-    memory_ = context_.stream->allocate(64 * 1024 * sizeof(u32));
+    memory_ = context_.stream->allocate(8 * 16 * 1024 * sizeof(u32));
   }
   void TearDown() override {
     if (context_.stream) context_.stream->synchronize();
@@ -109,6 +109,36 @@ TEST_P(Refusal, KeysThatAreTooShort) {
   EXPECT_THROW(kernels().key_multiply(stream(), out, poly(0, 1, 7, Domain::eval),
                                       poly(2, 2, 6, Domain::eval), 0),
                StateError);
+}
+
+TEST_P(Refusal, FormsOfKeySwitches) {
+  using Addends = std::vector<PolyView<const u32>>;
+  const auto table = kernels().prepare(
+      rns::make_mod_up(moduli_of(*context_.ring), LimbSet::range(0, 5), LimbSet::range(5, 7), 2));
+  const auto out = poly(0, 2, 7, Domain::eval), key = poly(1, 2, 7, Domain::eval, 3);
+  const auto two = poly(4, 2, 5, Domain::eval), three = poly(5, 3, 5, Domain::eval);
+  const auto rotated = [&](u64 element, const PolyView<const u32>& addend) {
+    kernels().key_switch_rotated(stream(), out, two.components(1, 1), table, key, 0, element, true,
+                                 &addend);
+  };
+  EXPECT_THROW(rotated(2, poly(6, 1, 5, Domain::eval)), StateError);
+  EXPECT_THROW(rotated(5, three), StateError);
+  EXPECT_THROW(rotated(5, two.limb_window(1, 3)), StateError);
+  EXPECT_THROW(rotated(5, poly(6, 1, 5, Domain::eval, 2)), StateError);
+  EXPECT_THROW(rotated(5, out), StateError);
+  const auto product = [&](const PolyView<const u32>& b, const Addends& addends, u32 factors) {
+    const std::vector<device::LimbScalars> scalars(factors);
+    kernels().key_switch_product(stream(), out, two, b, table, key, 0, {},
+                                 {.addends = addends, .factors = scalars});
+  };
+  EXPECT_THROW(product(three, {}, 0), StateError);
+  EXPECT_THROW(product(two.components(0, 1), {}, 0), StateError);
+  EXPECT_THROW(product(two, {two}, 0), StateError);
+  EXPECT_THROW(product(two, {two, three}, 2), StateError);
+  EXPECT_THROW(product(two, {two.components(0, 1)}, 1), StateError);
+  EXPECT_THROW(product(two, {poly(6, 2, 4, Domain::eval)}, 1), StateError);
+  EXPECT_THROW(product(two, {out.limb_window(0, 5)}, 1), StateError);
+  EXPECT_THROW(kernels().product_sum(stream(), two, two, two, {}), StateError);
 }
 
 // A table comes from prepare() of the same kind of kernels; only ref works from the host's.

@@ -39,6 +39,8 @@ struct Compositions {
   CRENEL_COMPOSITION(plain_multiply_sum)
   CRENEL_COMPOSITION(mod_up)
   CRENEL_COMPOSITION(key_multiply)
+  CRENEL_COMPOSITION(key_switch_rotated)
+  CRENEL_COMPOSITION(key_switch_product)
   CRENEL_COMPOSITION(divide)
   CRENEL_COMPOSITION(hoisted_rotate_sum)
   CRENEL_COMPOSITION(hoisted_plain_sums)

@@ -35,6 +35,11 @@ u64 named_limbs(const LimbBytes& component, const TransformArgs& args, u32 limbs
   return count * (args.polys / args.components);
 }
 
+// Of `limbs` limbs from `first` on, those below `end`.
+u32 limbs_below(u32 first, u32 limbs, u32 end) {
+  return std::min(limbs, end - std::min(end, first));
+}
+
 // Of a row pass with `blocks` blocks a tile and limb: the first round of every row as pairs, the
 // middle stage of rows of 512, the last four stages as words.
 u64 row_twiddle_bytes(const TransformArgs& args, u32 limbs, u64 blocks) {
@@ -144,14 +149,14 @@ LaunchRecord row_forward(const TransformArgs& args, u32 limbs, const OwnLimbs& o
 }
 
 // The threads of a short row write less than a sector together.
-LaunchRecord row_inverse(const TransformArgs& args, u32 limbs) {
+LaunchRecord row_inverse(const TransformArgs& args, u32 limbs, const RowWork& work) {
   const u32 bits = row_bits(args.log_n);
   const Extent out{args.log_n, limbs, args.polys};
   LaunchRecord r = record_of("row_inverse", Work::ntt, out);
   r.written_bytes = out.bytes() << (bits < 7 ? 7 - bits : 0);
   r.repeated_bytes = row_twiddle_bytes(args, limbs, groups(args.polys, args.polys_per_block));
-  r.read_bytes = out.bytes() + r.repeated_bytes;
-  return compute(r, row_butterflies(args, u64(limbs) * args.polys), 0);
+  r.read_bytes = (1 + work.reads) * out.bytes() + r.repeated_bytes;
+  return compute(r, row_butterflies(args, u64(limbs) * args.polys), work.products * out.values());
 }
 
 LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& tail) {
@@ -169,7 +174,7 @@ LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& 
 }
 
 LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwitchTail& tail,
-                             u32 entries) {
+                             const SwitchWork& work, u32 entries) {
   const u32 digits = args.components, batch = args.polys / digits;
   const u64 readers = groups(batch, entries);
   const Extent out{args.log_n, limbs, 2 * batch}, raised{args.log_n, limbs, args.polys};
@@ -178,12 +183,21 @@ LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwit
   r.streamed_bytes = 2 * raised.bytes() / batch * readers;
   r.repeated_bytes = row_twiddle_bytes(args, limbs, readers);
   r.read_bytes = raised.bytes() + r.streamed_bytes + r.repeated_bytes;
-  const u32 added =
-      std::min(limbs, tail.addend_limbs - std::min(tail.addend_limbs, tail.first_limb));
-  const Extent addend{args.log_n, added, tail.addend_components * batch};
-  r.read_bytes += addend.bytes();
+  const Extent addend{args.log_n, limbs_below(tail.first_limb, limbs, tail.addend_limbs),
+                      tail.addend_components * batch};
+  r.read_bytes += addend.bytes() + (work.adds ? out.bytes() : 0);
+  // Both components of the factors, of which own digits are made.
+  const u64 own = named_limbs(tail.own.component, args, limbs) << args.log_n;
+  const Extent product{args.log_n, limbs_below(tail.first_limb, limbs, work.limbs), batch};
+  if (work.factors != 0) {
+    r.read_bytes += 2 * work.factors * product.bytes() + (work.sums ? own * kWord : 0);
+    r.read_bytes -= own * kWord;
+  }
   const u64 transformed = u64(limbs) * args.polys - named_limbs(tail.own.component, args, limbs);
-  return compute(r, row_butterflies(args, transformed), 2 * raised.values() + addend.values());
+  u64 products = 2 * raised.values() + addend.values() + (work.adds ? out.values() : 0);
+  if (work.factors != 0)
+    products += (work.factors == 1 ? 3 : 5) * product.values() + (work.sums ? 3 : 2) * own;
+  return compute(r, row_butterflies(args, transformed), products);
 }
 
 LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, u32 first, u32 last,

@@ -52,11 +52,22 @@ LaunchRecord small_transform(const char* kernel, const TransformArgs& args, u32 
 LaunchRecord column_pass(const char* kernel, const TransformArgs& args, u32 limbs,
                          const LimbBytes& left_out);
 LaunchRecord row_forward(const TransformArgs& args, u32 limbs, const OwnLimbs& own);
-LaunchRecord row_inverse(const TransformArgs& args, u32 limbs);
+/// Polynomials that a source of rows reads besides the first, and its products a value.
+struct RowWork {
+  u32 reads = 0, products = 0;
+};
+LaunchRecord row_inverse(const TransformArgs& args, u32 limbs, const RowWork& work = {});
 LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& tail);
+/// What a form of key_switch_rows reads besides: the output, or `factors` ciphertexts of so many
+/// limbs, and with `sums` a polynomial that is added to the own digits.
+struct SwitchWork {
+  bool adds = false;
+  u32 limbs = 0, factors = 0;
+  bool sums = false;
+};
 /// Key values and twiddles come once for `entries` of the batch.
 LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwitchTail& tail,
-                             u32 entries);
+                             const SwitchWork& work, u32 entries);
 
 /// Output limbs [first, last) of `polys` input polynomials; `outputs` destinations a block, of
 /// `values` coefficients each; `held`: sources are read once a block.

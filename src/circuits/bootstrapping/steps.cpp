@@ -3,16 +3,11 @@
 namespace crenel::circuits {
 namespace {
 
-// a += its image, in place: the bits of a key switch, an automorphism and a sum, in a pass less.
-void add_rotated(const ckks::Evaluator& ev, ckks::Ciphertext& a, u64 element) {
+// a plus its image.
+rlwe::Poly plus_rotated(const ckks::Evaluator& ev, const ckks::Ciphertext& a, u64 element) {
   const auto& s = ev.state();
-  const auto switcher = s.switcher();
-  const rlwe::View both = a.data().poly.view();
-  const rlwe::ConstView b = both.components(0, 1);
-  const auto keys = s.lease(element);
-  const rlwe::Poly sum = switcher.switch_key(both.components(1, 1), keys[0], a.level());
-  const rlwe::Poly switched = switcher.mod_down(sum, a.level(), &b);
-  s.kernels().automorphism_add(*s.stream, both, switched.view(), element);
+  const rlwe::ConstView both = a.data().poly.view();
+  return s.switcher().rotate(both, s.lease(element)[0], element, a.level(), &both);
 }
 
 }  // namespace
@@ -25,15 +20,17 @@ using rlwe::Poly;
 
 Ciphertext split_real_imaginary(const Evaluator& ev, const Ciphertext& a) {
   const auto& s = ev.state();
-  const Ciphertext conjugate = ev.conjugate(a);
-  const ConstView x = a.data().poly.view(), c = conjugate.data().poly.view();
+  const ConstView x = a.data().poly.view();
   const u32 batch = a.batch();
+  const u64 element = s.conjugation_element(a.level());
   Poly out = s.poly(2, 2 * batch, a.level());
   const auto& limbs = s.ring().window(a.level());
-  s.kernels().add(*s.stream, out.view().rows(0, batch), x, c);
-  const ConstView terms[] = {c, x};
+  const rlwe::View sum = out.view().rows(0, batch);
+  s.switcher().rotate(sum, x, s.lease(element)[0], element, a.level(), &x);
+  // i (conj(x) - x) = i (conj(x) + x) - 2 i x
+  const ConstView terms[] = {sum, x};
   const rlwe::Scalars scalars[] = {s.ring().integer_scalars(limbs, 0, 1),
-                                   s.ring().integer_scalars(limbs, 0, -1)};
+                                   s.ring().integer_scalars(limbs, 0, -2)};
   s.kernels().linear_combination(*s.stream, out.view().rows(batch, batch), terms, scalars, nullptr);
   Metadata meta = a.metadata();
   meta.real = true;
@@ -61,12 +58,12 @@ Ciphertext trace(const Evaluator& ev, Ciphertext a, std::span<const i64> steps) 
   const u64 slots = a.slots();
   a = with_slots(std::move(a), ev.context().params().slots());
   for (i64 step : steps)
-    add_rotated(ev, a, ev.state().rotation_element(step, a.slots(), a.level()));
+    a.data().poly = plus_rotated(ev, a, ev.state().rotation_element(step, a.slots(), a.level()));
   return with_slots(std::move(a), slots);
 }
 
 Ciphertext add_conjugate(const Evaluator& ev, Ciphertext a) {
-  add_rotated(ev, a, ev.state().conjugation_element(a.level()));
+  a.data().poly = plus_rotated(ev, a, ev.state().conjugation_element(a.level()));
   return a;
 }
 

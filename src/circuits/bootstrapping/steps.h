@@ -9,11 +9,10 @@ namespace crenel::circuits {
 ckks::Ciphertext split_real_imaginary(const ckks::Evaluator& evaluator, const ckks::Ciphertext& a);
 /// The reverse without the factor: first half of the batch + i times the second half.
 ckks::Ciphertext join_real_imaginary(const ckks::Evaluator& evaluator, const ckks::Ciphertext& a);
-/// Sum over the rotations steps[0], then steps[1], ...: each adds the rotated sum to itself, in
-/// its memory.
+/// Sum over the rotations steps[0], then steps[1], ...: each adds the rotated sum to itself.
 ckks::Ciphertext trace(const ckks::Evaluator& evaluator, ckks::Ciphertext a,
                        std::span<const i64> steps);
-/// a + conj(a), in its memory.
+/// a + conj(a)
 ckks::Ciphertext add_conjugate(const ckks::Evaluator& evaluator, ckks::Ciphertext a);
 /// The same polynomial, read as a vector of `slots` slots.
 ckks::Ciphertext with_slots(ckks::Ciphertext a, u64 slots);

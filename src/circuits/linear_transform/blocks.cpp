@@ -174,7 +174,6 @@ void apart_sums(const Evaluator::State& s, std::span<const View> out, ConstView 
                 const device::PlainGrid& plain, u32 level) {
   const auto& ring = s.ring();
   const rlwe::PolyShape shape{ring.log_n(), 2, v.shape.batch};
-  const ConstView b = v.components(0, 1);
   std::vector<Poly> steps;
   std::vector<ConstView> views;
   for (std::size_t r = 0; r < elements.size(); ++r) {
@@ -185,8 +184,7 @@ void apart_sums(const Evaluator::State& s, std::span<const View> out, ConstView 
       s.kernels().mul_scalar(*s.stream, window, v, ring.special_scalars(level));
       steps.push_back(std::move(step));
     } else {
-      const Poly product = s.switcher().switch_key(v.components(1, 1), keys[r], level, &b);
-      steps.push_back(s.switcher().automorphism(product.view(), elements[r]));
+      steps.push_back(s.switcher().rotate_extended(v, keys[r], elements[r], level));
     }
     views.push_back(steps.back().view());
   }
@@ -255,12 +253,10 @@ void Blocks::join_hoisted(const Evaluator& ev, Sums& sums) const {
       ++count;
     const u64 element =
         s.rotation_element(static_cast<i64>(plan.rows[r].giant), shape_.slots(), shape_.level);
-    const Poly switched =
-        s.switcher().switch_key(divided.view().rows((r - outputs) * batch, count * batch),
-                                s.lease(element)[0], shape_.level);
-    const ConstView row_b = ConstView(sums.rows(r, count)).components(0, 1);
-    s.kernels().automorphism_add(*s.stream, sums.rows(plan.rows[r].output, count), switched.view(),
-                                 element, &row_b);
+    s.switcher().add_rotated(sums.rows(plan.rows[r].output, count),
+                             divided.view().rows((r - outputs) * batch, count * batch),
+                             s.lease(element)[0], element, shape_.level,
+                             ConstView(sums.rows(r, count)).components(0, 1));
   }
 }
 

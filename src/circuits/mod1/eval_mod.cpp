@@ -27,7 +27,9 @@ Ciphertext eval_mod(const ckks::Evaluator& ev, Ciphertext y, const Mod1Params& p
       std::pow(0.5 / std::numbers::pi, 1.0 / std::exp2(static_cast<double>(params.double_angles)));
   for (u32 i = 0; i < params.double_angles; ++i) {
     constant *= constant;
-    v = ev.relinearise_rescale(ckks::double_square(ev.state(), v, -constant));
+    const auto& s = ev.state();
+    v = folded ? ckks::relinearised_rescaled(s, ckks::pending_double_square(s, v, -constant))
+               : ev.relinearise_rescale(ckks::double_square(s, v, -constant));
   }
   return v;
 }

@@ -60,6 +60,14 @@ void key_multiply(const ring::Ring& ring, const ConstView& out, const ConstView&
 void key_switch_extended(const ring::Ring& ring, const ConstView& out, const ConstView& in,
                          const Prepared<rns::ModUp>& table, const KeyView& key, u32 first_digit,
                          const ConstView* addend, const LimbScalars* factor);
+void key_switch_rotated(const ring::Ring& ring, const ConstView& out, const ConstView& in,
+                        const Prepared<rns::ModUp>& table, const KeyView& key, u32 first_digit,
+                        u64 galois_element, const ConstView* addend);
+void product_sum(const ring::Ring& ring, const ConstView& out, const ConstView& a,
+                 const ConstView& b, const ProductSum& sum);
+void key_switch_product(const ring::Ring& ring, const ConstView& out, const ConstView& a,
+                        const ConstView& b, const Prepared<rns::ModUp>& table, const KeyView& key,
+                        u32 first_digit, const ProductSum& sum);
 void divide(const ring::Ring& ring, const ConstView& out, const ConstView& in,
             const Prepared<rns::Divide>& table, const ConstView* addend);
 /// A switching key with the gadget digits [first, first + digits) and the limbs of `out`; nothing

@@ -66,28 +66,83 @@ void key_multiply(const ring::Ring& ring, const ConstView& out, const ConstView&
   overlap(op, out, digits, false);
 }
 
-void key_switch_extended(const ring::Ring& ring, const ConstView& out, const ConstView& in,
-                         const Prepared<rns::ModUp>& prepared, const KeyView& key, u32 first_digit,
-                         const ConstView* addend, const LimbScalars* factor) {
-  const char* op = "key_switch_extended";
+namespace {
+
+// A key switch in the extended basis, of an input with some number of components.
+void switched(const char* op, const ring::Ring& ring, const ConstView& out, const ConstView& in,
+              u32 components, const Prepared<rns::ModUp>& prepared, const KeyView& key,
+              u32 first_digit) {
   const rns::ModUp& table = table_of(op, prepared);
   eval_view(op, ring, out, "output");
   eval_view(op, ring, in, "input");
-  equal(op, "components of the input", in.shape.components, 1);
+  equal(op, "components of the input", in.shape.components, components);
   equal(op, "components of the output", out.shape.components, 2);
   equal(op, "batch of the input", in.shape.batch, out.shape.batch);
   limbs(op, in.limbs, table.input, "input");
   limbs(op, out.limbs, table.output, "output");
   switching_key(op, ring, key, out, first_digit, static_cast<u32>(table.digits.size()));
   overlap(op, out, in, false);
+}
+
+void added(const char* op, const ring::Ring& ring, const ConstView& out, const ConstView& addend,
+           const LimbSet& wanted, u32 most_components) {
+  eval_view(op, ring, addend, "addend");
+  limbs(op, addend.limbs, wanted, "addend");
+  equal(op, "batch of the addend", addend.shape.batch, out.shape.batch);
+  if (addend.shape.components > most_components)
+    equal(op, "components of the addend", addend.shape.components, most_components);
+  overlap(op, out, addend, false);
+}
+
+// Of a product: all of them of two or of three components.
+void addends(const char* op, const ring::Ring& ring, const ConstView& out, const LimbSet& wanted,
+             const ProductSum& sum) {
+  equal(op, "factors", sum.factors.size(), sum.addends.size());
+  for (const ConstView& addend : sum.addends) {
+    added(op, ring, out, addend, wanted, 3);
+    if (addend.shape.components < 2)
+      equal(op, "components of the addend", addend.shape.components, 2);
+    equal(op, "components of an addend", addend.shape.components, sum.addends[0].shape.components);
+  }
+}
+
+}  // namespace
+
+void key_switch_extended(const ring::Ring& ring, const ConstView& out, const ConstView& in,
+                         const Prepared<rns::ModUp>& prepared, const KeyView& key, u32 first_digit,
+                         const ConstView* addend, const LimbScalars* factor) {
+  const char* op = "key_switch_extended";
+  switched(op, ring, out, in, 1, prepared, key, first_digit);
   if (addend == nullptr) return;
   if (factor == nullptr) throw StateError("key_switch_extended: an addend without its factor");
-  eval_view(op, ring, *addend, "addend");
-  limbs(op, addend->limbs, table.input, "addend");
-  equal(op, "batch of the addend", addend->shape.batch, out.shape.batch);
-  if (addend->shape.components > 2)
-    equal(op, "components of the addend", addend->shape.components, 2);
-  overlap(op, out, *addend, false);
+  added(op, ring, out, *addend, prepared->input, 2);
+}
+
+void key_switch_rotated(const ring::Ring& ring, const ConstView& out, const ConstView& in,
+                        const Prepared<rns::ModUp>& prepared, const KeyView& key, u32 first_digit,
+                        u64 galois_element, const ConstView* addend) {
+  const char* op = "key_switch_rotated";
+  element(op, galois_element, ring.log_n());
+  switched(op, ring, out, in, 1, prepared, key, first_digit);
+  if (addend == nullptr) return;
+  if (addend->limbs.size() > out.limbs.size())
+    equal(op, "limbs of the addend", addend->limbs.size(), out.limbs.size());
+  added(op, ring, out, *addend, out.limb_window(0, addend->limbs.size()).limbs, 2);
+}
+
+void key_switch_product(const ring::Ring& ring, const ConstView& out, const ConstView& a,
+                        const ConstView& b, const Prepared<rns::ModUp>& prepared,
+                        const KeyView& key, u32 first_digit, const ProductSum& sum) {
+  const char* op = "key_switch_product";
+  switched(op, ring, out, a, 2, prepared, key, first_digit);
+  switched(op, ring, out, b, 2, prepared, key, first_digit);
+  addends(op, ring, out, prepared->input, sum);
+}
+
+void product_sum(const ring::Ring& ring, const ConstView& out, const ConstView& a,
+                 const ConstView& b, const ProductSum& sum) {
+  tensor("product_sum", ring, out, a, b);
+  addends("product_sum", ring, out, out.limbs, sum);
 }
 
 void divide(const ring::Ring& ring, const ConstView& out, const ConstView& in,

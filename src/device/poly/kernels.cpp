@@ -4,6 +4,7 @@
 #include "crenel/core/watch.h"
 #include "crenel/device/optimisations.h"
 #include "device/poly/checks.h"
+#include "device/poly/compose/product_sum.h"
 
 namespace crenel::device {
 
@@ -19,6 +20,12 @@ Prepared<Table> prepared(Table& table, std::shared_ptr<const DeviceTable> device
 }
 
 bool on(const Stream& stream, Optimisation o) { return optimisations(stream.device()).has(o); }
+
+// What `o` adds to the fused key switch is there with that one only.
+bool fuses_key_switch(const Stream& stream, Optimisation o, bool lifts) {
+  return on(stream, o) && on(stream, Optimisation::key_switch) &&
+         on(stream, Optimisation::multi_polynomial) && (!lifts || on(stream, Optimisation::lift));
+}
 
 }  // namespace
 
@@ -232,6 +239,37 @@ void PolyKernels::key_switch_extended(Stream& stream, const View& out, const Con
   do_key_switch_extended(stream, out, in, table, key, first_digit, nullptr, nullptr);
   const View window = out.components(0, addend->shape.components);
   mul_add_scalar(stream, window.limb_window(0, addend->limbs.size()), *addend, *factor);
+}
+
+void PolyKernels::key_switch_rotated(Stream& stream, const View& out, const ConstView& in,
+                                     const Prepared<rns::ModUp>& table, const Key& key,
+                                     u32 first_digit, u64 element, bool add,
+                                     const ConstView* addend, const Scalars* factor) {
+  watch::point();
+  checks::key_switch_rotated(ring(), out, in, table, key, first_digit, element, addend);
+  if (!fuses_key_switch(stream, Optimisation::rotated_rows, addend != nullptr))
+    return PolyKernels::do_key_switch_rotated(stream, out, in, table, key, first_digit, element,
+                                              add, addend, factor);
+  do_key_switch_rotated(stream, out, in, table, key, first_digit, element, add, addend, factor);
+}
+
+void PolyKernels::product_sum(Stream& stream, const View& out, const ConstView& a,
+                              const ConstView& b, const ProductSum& sum) {
+  watch::point();
+  checks::product_sum(ring(), out, a, b, sum);
+  compose::product_sum(*this, stream, out, a, b, sum);
+}
+
+void PolyKernels::key_switch_product(Stream& stream, const View& out, const ConstView& a,
+                                     const ConstView& b, const Prepared<rns::ModUp>& table,
+                                     const Key& key, u32 first_digit, const Scalars& lift,
+                                     const ProductSum& sum) {
+  watch::point();
+  checks::key_switch_product(ring(), out, a, b, table, key, first_digit, sum);
+  if (!fuses_key_switch(stream, Optimisation::product_rows, true))
+    return PolyKernels::do_key_switch_product(stream, out, a, b, table, key, first_digit, lift,
+                                              sum);
+  do_key_switch_product(stream, out, a, b, table, key, first_digit, lift, sum);
 }
 
 void PolyKernels::divide(Stream& stream, const View& out, const ConstView& in,

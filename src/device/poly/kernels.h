@@ -84,6 +84,15 @@ struct KeyView {
   }
 };
 
+/// What is made of a product d = tensor(a, b): s d + (constant, 0, 0) + sum_k factors[k] addends[k]
+/// with s = 1, or 2 with `doubled`. Scalars as in mul_scalar.
+struct ProductSum {
+  bool doubled = false;
+  const LimbScalars* constant = nullptr;              ///< may be null
+  std::span<const PolyView<const u32>> addends = {};  ///< all of 2 components, or all of 3
+  std::span<const LimbScalars> factors = {};          ///< one an addend
+};
+
 class PolyKernels {
  public:
   using Ring = ring::Ring;
@@ -195,6 +204,24 @@ class PolyKernels {
   void key_switch_extended(Stream& stream, const View& out, const ConstView& in,
                            const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
                            const ConstView* addend = nullptr, const Scalars* factor = nullptr);
+  /// Key switching and a rotation up to ModDown:
+  ///   out = automorphism_element( key_switch_extended(in) + (factor * addend, 0) ),
+  /// added to what out holds with `add`. The addend (may be null) has the leading limbs of out, 1
+  /// or 2 components; no factor is a factor of 1. A backend need not store what is rotated.
+  void key_switch_rotated(Stream& stream, const View& out, const ConstView& in,
+                          const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
+                          u64 element, bool add, const ConstView* addend = nullptr,
+                          const Scalars* factor = nullptr);
+  /// A product and its relinearisation up to ModDown: with d the three components that `sum` makes
+  /// of tensor(a, b), key_switch_extended of d_2 with the addend (d_0, d_1) and the factor lift. a
+  /// and b have 2 components, and they and the addends have limbs table.input; where they are the
+  /// same view it is a square. A backend need not store d.
+  void key_switch_product(Stream& stream, const View& out, const ConstView& a, const ConstView& b,
+                          const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
+                          const Scalars& lift, const ProductSum& sum = {});
+  /// The three components that `sum` makes of tensor(a, b), stored: a composition on every backend.
+  void product_sum(Stream& stream, const View& out, const ConstView& a, const ConstView& b,
+                   const ProductSum& sum);
   /// Division by dropped primes (rns::Divide), eval to eval; when addend is not null (same batch
   /// and limbs as out, components <= out's), out_c += addend_c for c < addend components, after the
   /// division. out serves as workspace on the way. Covers ModDown, rational rescale and both
@@ -285,6 +312,13 @@ class PolyKernels {
                                       const Prepared<rns::ModUp>& table, const Key& key,
                                       u32 first_digit, const ConstView* addend,
                                       const Scalars* factor);
+  virtual void do_key_switch_rotated(Stream& stream, View out, ConstView in,
+                                     const Prepared<rns::ModUp>& table, const Key& key,
+                                     u32 first_digit, u64 element, bool add,
+                                     const ConstView* addend, const Scalars* factor);
+  virtual void do_key_switch_product(Stream& stream, View out, ConstView a, ConstView b,
+                                     const Prepared<rns::ModUp>& table, const Key& key,
+                                     u32 first_digit, const Scalars& lift, const ProductSum& sum);
   virtual void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
                          const ConstView* addend);
   virtual void do_sources(Stream& stream, View out, ConstView in,

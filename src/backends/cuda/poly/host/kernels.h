@@ -63,6 +63,13 @@ class CudaPolyKernels final : public device::PolyKernels {
   void do_key_switch_extended(Stream& stream, View out, ConstView in,
                               const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
                               const ConstView* addend, const Scalars* factor) override;
+  void do_key_switch_rotated(Stream& stream, View out, ConstView in,
+                             const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
+                             u64 element, bool add, const ConstView* addend,
+                             const Scalars* factor) override;
+  void do_key_switch_product(Stream& stream, View out, ConstView a, ConstView b,
+                             const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
+                             const Scalars& lift, const device::ProductSum& sum) override;
   void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
                  const ConstView* addend) override;
   void do_sources(Stream& stream, View out, ConstView in,

@@ -6,15 +6,17 @@
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/kernels/key_multiply.cuh"
+#include "device/poly/compose/product_sum.h"
+#include "device/poly/compose/workspace.h"
 
 namespace crenel::backend::cuda {
 namespace {
 
-// Limbs `limbs` of `in`, to coefficient form, scaled and shifted for the conversion, into
-// `workspace`.
+// Limbs `limbs` of `in`, or of what `source` makes of it, to coefficient form, scaled and shifted
+// for the conversion, into `workspace`.
 void inverse_shifted(Stream& stream, const RingTables& tables, const ConversionTables& conversion,
-                     const ring::PolyView<const u32>& in, const LimbSet& limbs,
-                     Poly<u32> workspace) {
+                     const ring::PolyView<const u32>& in, const LimbSet& limbs, Poly<u32> workspace,
+                     const RowSource& source = PlainRows()) {
   TransformArgs args = {};
   args.primes = tables.primes;
   args.roots = tables.inverse.pairs;
@@ -26,7 +28,7 @@ void inverse_shifted(Stream& stream, const RingTables& tables, const ConversionT
   args.polys = in.shape.polys();
   args.prime = prime_bytes(limbs);
   args.in_position = position_bytes(limbs, in.limbs);
-  launch_row_inverse(stream, args, limbs.size());
+  launch_row_inverse(stream, args, limbs.size(), source);
   launch_column_inverse(stream, in_place(args), limbs.size(), conversion.inverse);
 }
 
@@ -118,7 +120,7 @@ void raise(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& 
   });
 }
 
-// What key_switch_rows reads besides the digits.
+// What key_switch_rows reads besides the digits; no factor is a factor of 1.
 KeySwitchTail tail_of(const device::KeyView& key, u32 first_digit,
                       const ring::PolyView<const u32>* addend, const device::LimbScalars* factor) {
   KeySwitchTail tail = {};
@@ -127,7 +129,10 @@ KeySwitchTail tail_of(const device::KeyView& key, u32 first_digit,
   tail.addend = poly(*addend);
   tail.addend_components = addend->shape.components;
   tail.addend_limbs = addend->limbs.size();
-  std::copy_n(factor->low, tail.addend_limbs, tail.factor);
+  if (factor != nullptr)
+    std::copy_n(factor->low, tail.addend_limbs, tail.factor);
+  else
+    std::fill_n(tail.factor, tail.addend_limbs, 1);
   return tail;
 }
 
@@ -136,7 +141,8 @@ KeySwitchTail tail_of(const device::KeyView& key, u32 first_digit,
 void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
                 const Poly<const u32>& sources, const ring::PolyShape& shape,
                 const ring::PolyView<const u32>& own, const Prepared<rns::ModUp>& table,
-                const LimbBytes& in_key, KeySwitchTail tail) {
+                const LimbBytes& in_key, KeySwitchTail tail,
+                const KeySwitchForm& form = PlainSwitch()) {
   const ConversionTables& conversion = table.on_device<ConversionTables>();
   const u32 limbs = out.limbs.size(), digits = static_cast<u32>(table->digits.size());
   const ring::PolyShape raised{shape.log_n, digits, shape.batch};
@@ -152,7 +158,7 @@ void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u
     tail.own = from(kept, first);
     tail.in_key = from(in_key, first);
     tail.first_limb = first;
-    launch_key_switch_rows(stream, args, count, tail);
+    launch_key_switch_rows(stream, args, count, tail, form);
   });
 }
 
@@ -230,6 +236,41 @@ bool is_real(const ring::PolyView<const u32>* addend, const device::LimbScalars*
          std::equal(factor->low, factor->low + addend->limbs.size(), factor->high);
 }
 
+// The passes of a product: over rows of sources, and the last one.
+template <bool Square>
+struct ProductPasses {
+  ProductRows<Square> rows = {};
+  ProductSwitch<Square> last = {};
+};
+
+// a, b and the third component of the one addend are read where they lie.
+template <bool Square>
+ProductPasses<Square> passes_of(const ring::Ring& ring, const ring::PolyView<const u32>& a,
+                                const ring::PolyView<const u32>& b, const device::LimbScalars& lift,
+                                const device::ProductSum& sum) {
+  ProductPasses<Square> passes;
+  ProductRows<Square>& rows = passes.rows;
+  ProductSwitch<Square>& last = passes.last;
+  rows.y = poly(b.components(1, 1));
+  last.x = poly(a);
+  last.y = poly(b);
+  last.limbs = a.limbs.size();
+  rows.doubled = last.doubled = sum.doubled ? 1 : 0;
+  const bool third = !sum.addends.empty() && sum.addends[0].shape.components == 3;
+  if (third) rows.z = last.z = poly(sum.addends[0].components(2, 1));
+  for (u32 l = 0; l < last.limbs; ++l) {
+    const math::Modulus<u32>& m = ring.modulus(a.limbs[l]);
+    const auto times = [&](u32 x, u32 y) { return math::mul_mod<u32>(x, y, m); };
+    const u32 p = lift.low[l];
+    last.lift[l] = times(sum.doubled ? math::add_mod<u32>(p, p, m.q) : p, m.r);
+    if (third) rows.factor[l] = last.factor[l] = times(sum.factors[0].low[l], m.r);
+    if (sum.constant == nullptr) continue;
+    last.low[l] = times(p, sum.constant->low[l]);
+    last.high[l] = times(p, sum.constant->high[l]);
+  }
+  return passes;
+}
+
 }  // namespace
 
 void CudaPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView in,
@@ -245,6 +286,72 @@ void CudaPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView
   inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), in, in.limbs, sources);
   switch_key(stream, tables_, out, read_only(sources), in.shape, in, table,
              position_bytes(out.limbs, key.pairs.limbs), tail_of(key, first_digit, addend, factor));
+}
+
+void CudaPolyKernels::do_key_switch_rotated(Stream& stream, View out, ConstView in,
+                                            const Prepared<rns::ModUp>& table, const Key& key,
+                                            u32 first_digit, u64 element, bool add,
+                                            const ConstView* addend, const Scalars* factor) {
+  if (!fused_key_switch_ || !is_real(addend, factor))
+    return PolyKernels::do_key_switch_rotated(stream, out, in, table, key, first_digit, element,
+                                              add, addend, factor);
+  const device::Stage stage(stream, "key_switch");
+  const device::Buffer workspace = stream.allocate(in.limbs.size() * limb_bytes(in.shape));
+  const Poly<u32> sources = dense(workspace, in.shape, in.limbs.size());
+  inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), in, in.limbs, sources);
+  const TurnedSwitch form{static_cast<u32>(element),
+                          static_cast<u32>(ring::galois_inverse(element, out.shape.log_n)),
+                          add ? 1u : 0u};
+  switch_key(stream, tables_, out, read_only(sources), in.shape, in, table,
+             position_bytes(out.limbs, key.pairs.limbs), tail_of(key, first_digit, addend, factor),
+             form);
+}
+
+void CudaPolyKernels::do_key_switch_product(Stream& stream, View out, ConstView a, ConstView b,
+                                            const Prepared<rns::ModUp>& table, const Key& key,
+                                            u32 first_digit, const Scalars& lift,
+                                            const device::ProductSum& sum) {
+  bool real = is_real(&a, &lift);
+  for (const Scalars& factor : sum.factors) real = real && is_real(&a, &factor);
+  if (!fused_key_switch_ || !real)
+    return PolyKernels::do_key_switch_product(stream, out, a, b, table, key, first_digit, lift,
+                                              sum);
+  const u32 limbs = a.limbs.size();
+  if (sum.addends.size() > 1) {  // the passes read one
+    const device::compose::Temporary one(stream, sum.addends[0].shape, a.limbs, Domain::eval);
+    linear_combination(stream, one.view(), sum.addends, sum.factors, nullptr);
+    Scalars factor;
+    std::fill_n(factor.low, limbs, 1);
+    std::fill_n(factor.high, limbs, 1);
+    const ConstView added = one.view();
+    return do_key_switch_product(
+        stream, out, a, b, table, key, first_digit, lift,
+        {sum.doubled, sum.constant, std::span(&added, 1), std::span(&factor, 1)});
+  }
+  const device::Stage stage(stream, "key_switch");
+  const ConstView second = a.components(1, 1);
+  const device::Buffer workspace = stream.allocate(limbs * limb_bytes(second.shape));
+  const Poly<u32> sources = dense(workspace, second.shape, limbs);
+  KeySwitchTail tail = tail_of(key, first_digit, nullptr, nullptr);
+  if (!sum.addends.empty()) {
+    const ConstView low = sum.addends[0].components(0, 2);
+    Scalars factor = lift;
+    for (u32 l = 0; l < limbs; ++l)
+      factor.low[l] =
+          math::mul_mod<u32>(lift.low[l], sum.factors[0].low[l], ring().modulus(a.limbs[l]));
+    tail = tail_of(key, first_digit, &low, &factor);
+  }
+  const auto run = [&](const auto& passes) {
+    inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), second, a.limbs, sources,
+                    passes.rows);
+    switch_key(stream, tables_, out, read_only(sources), second.shape, second, table,
+               position_bytes(out.limbs, key.pairs.limbs), tail, passes.last);
+  };
+  const bool third = !sum.addends.empty() && sum.addends[0].shape.components == 3;
+  if (device::compose::same(a, b) && !third)
+    run(passes_of<true>(ring(), a, b, lift, sum));
+  else
+    run(passes_of<false>(ring(), a, b, lift, sum));
 }
 
 void CudaPolyKernels::do_key_switch_from(Stream& stream, View out, ConstView sources, ConstView own,

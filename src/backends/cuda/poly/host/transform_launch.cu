@@ -36,6 +36,20 @@ auto with_row_bits(u32 log_n, const F& f) {
   return with_constant<row_bits(kMinFastLogN), row_bits(kMaxLogN)>("row_bits", row_bits(log_n), f);
 }
 
+// What sources of rows and forms of a key switch read and multiply besides.
+traffic::RowWork work_of(const PlainRows&) { return {}; }
+template <bool Square>
+traffic::RowWork work_of(const ProductRows<Square>& rows) {
+  const u32 sums = rows.z.data != nullptr;
+  return {.reads = (Square ? 0 : 1) + sums, .products = 2 + sums};
+}
+traffic::SwitchWork work_of(const PlainSwitch&) { return {}; }
+traffic::SwitchWork work_of(const TurnedSwitch& form) { return {.adds = form.adds != 0}; }
+template <bool Square>
+traffic::SwitchWork work_of(const ProductSwitch<Square>& form) {
+  return {.limbs = form.limbs, .factors = Square ? 1u : 2u, .sums = form.z.data != nullptr};
+}
+
 u32 row_tiles(const TransformArgs& args) {
   const u32 bits = row_bits(args.log_n);
   return (1u << (args.log_n - bits)) / tile_rows(bits);
@@ -82,11 +96,11 @@ void row_forward_of(device::Stream& stream, TransformArgs args, u32 limbs, const
   launch(stream, cost, row_forward<Bits>, grid, kRowThreads<Bits>, 0, args, own);
 }
 
-template <u32 Bits>
-void row_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs) {
+template <u32 Bits, class Source>
+void row_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs, const Source& source) {
   const dim3 grid = row_grid(stream, args, limbs);
-  const auto cost = [&] { return traffic::row_inverse(args, limbs); };
-  launch(stream, cost, row_inverse<Bits>, grid, kRowThreads<Bits>, 0, args);
+  const auto cost = [&] { return traffic::row_inverse(args, limbs, work_of(source)); };
+  launch(stream, cost, row_inverse<Bits, Source>, grid, kRowThreads<Bits>, 0, args, source);
 }
 
 template <u32 Bits>
@@ -97,25 +111,28 @@ void row_divide_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
   launch(stream, cost, row_divide<Bits>, grid, kRowBlockThreads, kRowDivideBytes<Bits>, args, tail);
 }
 
-template <u32 Bits, u32 Entries>
+template <u32 Bits, u32 Entries, class Form>
 void key_switch_rows_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                        const KeySwitchTail& tail) {
-  const auto cost = [&] { return traffic::key_switch_rows(args, limbs, tail, Entries); };
+                        const KeySwitchTail& tail, const Form& form) {
+  const auto cost = [&] {
+    return traffic::key_switch_rows(args, limbs, tail, work_of(form), Entries);
+  };
   const dim3 grid((1u << (args.log_n - Bits)) / kKeySwitchRows<Bits, Entries>,
                   divide_up(args.polys / args.components, Entries), limbs);
-  launch(stream, cost, key_switch_rows<Bits, Entries>, grid,
-         dim3(kKeySwitchThreads<Entries>, Entries), kKeySwitchRowBytes<Bits, Entries>, args, tail);
+  launch(stream, cost, key_switch_rows<Bits, Entries, Form>, grid,
+         dim3(kKeySwitchThreads<Entries>, Entries), kKeySwitchRowBytes<Bits, Entries>, args, tail,
+         form);
 }
 
-template <u32 Bits>
+template <u32 Bits, class Form>
 void key_switch_rows_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                        const KeySwitchTail& tail) {
+                        const KeySwitchTail& tail, const Form& form) {
   const CudaStream& queue = cuda_stream(stream);
   if (args.polys > args.components && queue.on(Optimisation::shared_keys) &&
       kKeySwitchRowBytes<Bits, 2> <= queue.model().shared_bytes)
-    key_switch_rows_of<Bits, 2>(stream, args, limbs, tail);
+    key_switch_rows_of<Bits, 2>(stream, args, limbs, tail, form);
   else
-    key_switch_rows_of<Bits, 1>(stream, args, limbs, tail);
+    key_switch_rows_of<Bits, 1>(stream, args, limbs, tail, form);
 }
 
 template <u32 Bits>
@@ -129,8 +146,14 @@ bool allow_shared_of(const GpuModel& gpu) {
   allow(row_divide<Bits>, kRowDivideBytes<Bits>);
   constexpr u32 bytes = kKeySwitchRowBytes<Bits, 1>, more = kKeySwitchRowBytes<Bits, 2>;
   if (bytes > gpu.shared_bytes) return false;
-  allow(key_switch_rows<Bits, 1>, bytes);
-  if (more <= gpu.shared_bytes) allow(key_switch_rows<Bits, 2>, more);
+  const auto allow_all = [&]<class Form>(const Form*) {
+    allow(key_switch_rows<Bits, 1, Form>, bytes);
+    if (more <= gpu.shared_bytes) allow(key_switch_rows<Bits, 2, Form>, more);
+  };
+  allow_all(static_cast<const PlainSwitch*>(nullptr));
+  allow_all(static_cast<const TurnedSwitch*>(nullptr));
+  allow_all(static_cast<const ProductSwitch<false>*>(nullptr));
+  allow_all(static_cast<const ProductSwitch<true>*>(nullptr));
   return true;
 }
 
@@ -157,8 +180,12 @@ void launch_row_forward(device::Stream& stream, TransformArgs args, u32 limbs,
   with_row_bits(args.log_n, [&](auto bits) { row_forward_of<bits()>(stream, args, limbs, own); });
 }
 
-void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs) {
-  with_row_bits(args.log_n, [&](auto bits) { row_inverse_of<bits()>(stream, args, limbs); });
+void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
+                        const RowSource& source) {
+  with_row_bits(args.log_n, [&](auto bits) {
+    std::visit([&](const auto& rows) { row_inverse_of<bits()>(stream, args, limbs, rows); },
+               source);
+  });
 }
 
 void launch_row_divide(device::Stream& stream, const TransformArgs& args, u32 limbs,
@@ -167,9 +194,11 @@ void launch_row_divide(device::Stream& stream, const TransformArgs& args, u32 li
 }
 
 void launch_key_switch_rows(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                            const KeySwitchTail& tail) {
-  with_row_bits(args.log_n,
-                [&](auto bits) { key_switch_rows_of<bits()>(stream, args, limbs, tail); });
+                            const KeySwitchTail& tail, const KeySwitchForm& form) {
+  with_row_bits(args.log_n, [&](auto bits) {
+    std::visit([&](const auto& f) { key_switch_rows_of<bits()>(stream, args, limbs, tail, f); },
+               form);
+  });
 }
 
 }  // namespace crenel::backend::cuda

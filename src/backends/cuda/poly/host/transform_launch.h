@@ -1,6 +1,8 @@
 // Launches of the transform passes, shared by ntt, intt, mod_up and divide.
 #pragma once
 
+#include <variant>
+
 #include "backends/cuda/poly/kernels/key_switch_rows.cuh"
 #include "backends/cuda/poly/kernels/ntt_columns.cuh"
 #include "backends/cuda/poly/kernels/ntt_rows.cuh"
@@ -21,9 +23,13 @@ void launch_column_forward(device::Stream& stream, TransformArgs args, u32 limbs
 void launch_row_forward(device::Stream& stream, TransformArgs args, u32 limbs, const OwnLimbs& own);
 void launch_row_divide(device::Stream& stream, const TransformArgs& args, u32 limbs,
                        const DivideTail& tail);
+using KeySwitchForm =
+    std::variant<PlainSwitch, TurnedSwitch, ProductSwitch<false>, ProductSwitch<true>>;
 void launch_key_switch_rows(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                            const KeySwitchTail& tail);
-void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs);
+                            const KeySwitchTail& tail, const KeySwitchForm& form = PlainSwitch());
+using RowSource = std::variant<PlainRows, ProductRows<false>, ProductRows<true>>;
+void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
+                        const RowSource& source = PlainRows());
 /// With `scales` (one a limb) the result is multiplied and shifted for a base conversion, otherwise
 /// canonical.
 void launch_column_inverse(device::Stream& stream, TransformArgs args, u32 limbs,

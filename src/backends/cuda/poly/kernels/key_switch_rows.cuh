@@ -2,7 +2,7 @@
 // the digits in evaluation form are never written.
 #pragma once
 
-#include "backends/cuda/poly/device/transform.cuh"
+#include "backends/cuda/poly/kernels/key_switch_forms.cuh"
 
 namespace crenel::backend::cuda {
 
@@ -44,10 +44,10 @@ __device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q
 /// Two entries: the warp with y = 0 works on one, that with y = 1 on the next, and each brings one
 /// component of the key for both; they wait for each other once a digit. The last entry of an odd
 /// batch has its block to itself.
-template <u32 Bits, u32 Entries>
+template <u32 Bits, u32 Entries, class Form>
 __global__ void __launch_bounds__(kRowBlockThreads, kKeySwitchBlocksPerSm)
     key_switch_rows(const __grid_constant__ TransformArgs args,
-                    const __grid_constant__ KeySwitchTail tail) {
+                    const __grid_constant__ KeySwitchTail tail, const __grid_constant__ Form form) {
   begin_kernel();
   extern __shared__ __align__(16) u32 shared[];
   constexpr u32 kRows = kKeySwitchRows<Bits, Entries>, kBlockWords = kRows << Bits;
@@ -69,15 +69,23 @@ __global__ void __launch_bounds__(kRowBlockThreads, kKeySwitchBlocksPerSm)
   const u32* own = tail.own.from.limb(batch, 0, tail.own.position.at[limb], args.log_n);
   const u32 row_in_block = (place.row % kRows) << Bits;
   const u32* key_limb = tail.key.words() + (u64(tail.in_key.at[limb]) << args.log_n) + place.start;
-  const auto fetch = [&](u32 d) {
+  // The n-th digit: of a product the own one is the first, made beside the sums.
+  const auto digit = [&](u32 n) {
+    if constexpr (Form::kProduct)
+      if (own_digit < args.components) return n == 0 ? own_digit : n <= own_digit ? n - 1 : n;
+    return n;
+  };
+  const auto fetch = [&](u32 n) {
+    const u32 d = digit(n);
     const u32* from =
         d == own_digit ? own : args.in.limb(batch, d, args.in_position.at[limb], args.log_n);
     const u32* key0 = key_limb + d * tail.key.digit_stride;
     const u32* key1 = key0 + tail.key.component_stride;
-    u32* to = keys + (d & 1) * 2 * kBlockWords;
+    u32* to = keys + (n & 1) * 2 * kBlockWords;
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {
-      copy_async<16>(rows + row_in_block + place.at(k), from + place.start + place.at(k));
+      if (!Form::kProduct || d != own_digit)
+        copy_async<16>(rows + row_in_block + place.at(k), from + place.start + place.at(k));
       if (half == 0) copy_async<16>(to + k * kStep, key0 + place.at(k));
       if (half == 1 || !paired) copy_async<16>(to + kBlockWords + k * kStep, key1 + place.at(k));
     }
@@ -105,7 +113,15 @@ __global__ void __launch_bounds__(kRowBlockThreads, kKeySwitchBlocksPerSm)
       }
     }
   }
-  for (u32 d = 0; d < args.components; ++d) {
+  const SwitchPlace at_work{args.primes + id, args.log_n, batch, out_limb, place.start};
+#pragma unroll
+  for (u32 k = 0; k < 4; ++k) {
+    uint4 first[2] = {acc[0][k], acc[1][k]};
+    form.begin(first, args.out, at_work, place.at(k), tile + row_slot(place.at(k)));
+    acc[0][k] = first[0], acc[1][k] = first[1];
+  }
+  for (u32 n = 0; n < args.components; ++n) {
+    const u32 d = digit(n);
     wait_for_copies();
     // The row is complete: it was fetched by threads of this warp. So are the key values, when the
     // other warp has come here, and those of the digit before are not needed any more.
@@ -115,16 +131,17 @@ __global__ void __launch_bounds__(kRowBlockThreads, kKeySwitchBlocksPerSm)
       barrier();
     u32 x[kPerThread];
     if (d == own_digit) {
+      if constexpr (!Form::kProduct)
 #pragma unroll
-      for (u32 k = 0; k < 4; ++k)
-        store4(tile + row_slot(place.at(k)), load4(rows + row_in_block + place.at(k)));
+        for (u32 k = 0; k < 4; ++k)
+          store4(tile + row_slot(place.at(k)), load4(rows + row_in_block + place.at(k)));
     } else {
       read_row<Bits>(x, rows + row_in_block, place.i);
     }
     __syncwarp();
-    if (d + 1 < args.components) fetch(d + 1);
+    if (n + 1 < args.components) fetch(n + 1);
     if (d != own_digit) forward_row<Bits>(x, tile, first_round, roots, last_round, node, place.i);
-    const u32* key = keys + (d & 1) * 2 * kBlockWords;
+    const u32* key = keys + (n & 1) * 2 * kBlockWords;
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {
       const uint4 v = load4(tile + row_slot(place.at(k)));
@@ -138,10 +155,9 @@ __global__ void __launch_bounds__(kRowBlockThreads, kKeySwitchBlocksPerSm)
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {
       const uint4 v = acc[c][k];
-      store4(
-          args.out.limb(batch, c, tail.first_limb + limb, args.log_n) + place.start + place.at(k),
-          make_uint4(mont_mul(v.x, r2, q, q_inv), mont_mul(v.y, r2, q, q_inv),
-                     mont_mul(v.z, r2, q, q_inv), mont_mul(v.w, r2, q, q_inv)));
+      form.store(args.out, at_work, c, place.at(k),
+                 make_uint4(mont_mul(v.x, r2, q, q_inv), mont_mul(v.y, r2, q, q_inv),
+                            mont_mul(v.z, r2, q, q_inv), mont_mul(v.w, r2, q, q_inv)));
     }
 }
 

@@ -2,7 +2,7 @@
 // polynomials, z limbs.
 #pragma once
 
-#include "backends/cuda/poly/device/transform.cuh"
+#include "backends/cuda/poly/device/row_source.cuh"
 
 namespace crenel::backend::cuda {
 
@@ -43,9 +43,10 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
   }
 }
 
-template <u32 Bits>
+/// First stages, of the rows that Source makes.
+template <u32 Bits, class Source>
 __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
-    row_inverse(const __grid_constant__ TransformArgs args) {
+    row_inverse(const __grid_constant__ TransformArgs args, const __grid_constant__ Source source) {
   begin_kernel();
   constexpr u32 kHigh = Bits - 4;
   __shared__ __align__(16) u32 tiles[kRowTileWords<Bits>];
@@ -63,12 +64,12 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
   const u32 last = min(first + args.polys_per_block, args.polys);
   for (u32 p = first; p < last; ++p) {
     const u32 b = p / args.components, c = p % args.components;
-    const u32* from = args.in.limb(b, c, args.in_position.at[place.limb], args.log_n) + place.start;
+    const auto row = source.row(args, b, c, place.limb, place.start);
     u32* to = args.out.limb(b, c, place.limb, args.log_n) + place.start;
     u32 x[kPerThread];
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {
-      const uint4 v = load4(from + place.at(k));
+      const uint4 v = row.load(place.at(k));
       x[4 * k] = v.x, x[4 * k + 1] = v.y, x[4 * k + 2] = v.z, x[4 * k + 3] = v.w;
     }
     __syncwarp();

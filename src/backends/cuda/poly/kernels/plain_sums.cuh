@@ -2,6 +2,7 @@
 // and for those that a hoisted transform makes on the way.
 #pragma once
 
+#include "backends/cuda/poly/device/permutation.cuh"
 #include "backends/cuda/poly/device/plain_sums.cuh"
 #include "backends/cuda/poly/tuning/elementwise.h"
 #include "ring/ring.h"
@@ -69,28 +70,6 @@ __global__ void __launch_bounds__(kPlainThreads, kPlainBlocksPerSm)
     sums.add(args.column[s], x, m.q);
   }
   sums.store(args.plain, batch, first, two ? 2 : 1, limb, args.log_n, at, m.r2, m);
-}
-
-/// Values [at, at + Values) of an automorphism's result, from the aligned block of its argument
-/// that has them: `source` is where value `at` comes from. In bit-reversed order, value at + 1 is
-/// the other one of the pair, and the other pair of a block of four is turned by what the lowest
-/// bits of the element carry into it.
-template <u32 Values>
-__device__ __forceinline__ void permute(u32 (&x)[Values], u32 source, u32 element) {
-  const auto turn = [](u32& p, u32& q, bool wanted) {
-    const u32 s = p, t = q;
-    p = wanted ? t : s;
-    q = wanted ? s : t;
-  };
-  const bool first = source & 1;
-  if constexpr (Values == 4) {
-    const bool pairs = source & 2;
-    const bool second = first ^ pairs ^ ((element & 2) != 0);
-    turn(x[0], x[2], pairs);
-    turn(x[1], x[3], pairs);
-    turn(x[2], x[3], second);
-  }
-  turn(x[0], x[1], first);
 }
 
 /// Adds digits_d key_(d,c) at `from` for Count digits; the sums are folded after every second one.

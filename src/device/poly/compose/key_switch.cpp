@@ -1,0 +1,89 @@
+// Key switches of what would be stored before, and of what is rotated after.
+#include "device/poly/compose/product_sum.h"
+#include "device/poly/compose/workspace.h"
+
+namespace crenel::device {
+
+namespace compose {
+
+void product_sum(PolyKernels& kernels, Stream& stream, const PolyView<u32>& out,
+                 const PolyView<const u32>& a, const PolyView<const u32>& b,
+                 const ProductSum& sum) {
+  const LimbScalars none;
+  const LimbScalars* constant = sum.constant;
+  bool doubled = sum.doubled;
+  if (same(a, b)) {
+    kernels.tensor_square(stream, out, a, !doubled ? nullptr : constant ? constant : &none);
+    if (doubled) doubled = false, constant = nullptr;
+  } else {
+    kernels.tensor(stream, out, a, b);
+  }
+  LimbScalars own;  // factor of what is there
+  for (u32 l = 0; l < out.limbs.size(); ++l) own.low[l] = own.high[l] = doubled ? 2 : 1;
+  // Components [first, last), the constant on the first of them.
+  const auto combine = [&](u32 first, u32 last, const LimbScalars* added) {
+    if (first == last) return;
+    const PolyView<u32> to = out.components(first, last - first);
+    std::vector<PolyView<const u32>> terms{to};
+    std::vector<LimbScalars> factors{own};
+    for (const auto& addend : sum.addends) terms.push_back(addend.components(first, last - first));
+    factors.insert(factors.end(), sum.factors.begin(), sum.factors.end());
+    kernels.linear_combination(stream, to, terms, factors, added);
+  };
+  const u32 added = sum.addends.empty() ? 0 : sum.addends[0].shape.components;
+  if (added != 0) {
+    const u32 apart = constant != nullptr ? 1 : 0;
+    combine(0, apart, constant);
+    combine(apart, added, nullptr);
+  } else if (constant != nullptr) {
+    const PolyView<u32> first = out.components(0, 1);
+    if (doubled) kernels.mul_scalar(stream, first, first, own);
+    kernels.add_scalar(stream, first, first, *constant);
+  }
+  const u32 done = added != 0 ? added : constant != nullptr ? 1 : 0;
+  const PolyView<u32> rest = out.components(done, 3 - done);
+  if (doubled && done < 3) kernels.mul_scalar(stream, rest, rest, own);
+}
+
+}  // namespace compose
+
+void PolyKernels::do_key_switch_rotated(Stream& stream, View out, ConstView in,
+                                        const Prepared<rns::ModUp>& table, const Key& key,
+                                        u32 first_digit, u64 element, bool add,
+                                        const ConstView* addend, const Scalars* factor) {
+  const compose::Temporary switched(stream, out.shape, out.limbs, Domain::eval);
+  const View sum = switched.view();
+  const bool lifted =
+      addend != nullptr && factor != nullptr && addend->limbs.size() == table->input.size();
+  key_switch_extended(stream, sum, in, table, key, first_digit, lifted ? addend : nullptr,
+                      lifted ? factor : nullptr);
+  const ConstView* turned = nullptr;  // added as it is rotated
+  if (addend != nullptr && !lifted) {
+    const View window =
+        sum.components(0, addend->shape.components).limb_window(0, addend->limbs.size());
+    if (factor != nullptr)
+      mul_add_scalar(stream, window, *addend, *factor);
+    else if (add && addend->limbs.size() == out.limbs.size())
+      turned = addend;
+    else
+      this->add(stream, window, window, *addend);
+  }
+  if (add)
+    automorphism_add(stream, out, sum, element, turned);
+  else
+    automorphism(stream, out, sum, element);
+}
+
+void PolyKernels::do_key_switch_product(Stream& stream, View out, ConstView a, ConstView b,
+                                        const Prepared<rns::ModUp>& table, const Key& key,
+                                        u32 first_digit, const Scalars& lift,
+                                        const ProductSum& sum) {
+  PolyShape shape = a.shape;
+  shape.components = 3;
+  const compose::Temporary made(stream, shape, a.limbs, Domain::eval);
+  compose::product_sum(*this, stream, made.view(), a, b, sum);
+  const ConstView d = made.view(), low = d.components(0, 2);
+  key_switch_extended(stream, out, d.components(2, 1), table, key, first_digit, &low, &lift);
+}
+
+}  // namespace crenel::device
