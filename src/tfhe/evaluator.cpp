@@ -184,6 +184,37 @@ device::Buffer Evaluator::State::combined(std::span<const device::LweTerm> terms
   return out;
 }
 
+Ciphertext Evaluator::State::sums(std::span<const SelectedSum> sums, u64 size) const {
+  const u32 p = params().spec().plain_modulus;
+  std::vector<std::vector<device::LweRowsTerm>> addends;
+  std::vector<device::LweSum> wanted;
+  addends.reserve(sums.size());
+  SecretKeyId id;
+  Noise noise;
+  for (const SelectedSum& sum : sums) {
+    Noise own(size);
+    auto& terms = addends.emplace_back();
+    for (const auto& [selected, factor] : sum.terms) {
+      const Ciphertext::Data& data = selected->from->data();
+      expect_same_secret_key(data.secret_key, id, "ciphertext", "the others");
+      id = either(id, data.secret_key);
+      terms.push_back({data.payload.as<const u32>() + selected->first / data.slots * data.words,
+                       selected->step, factor});
+      own.add(selected->noise, centred(factor, log_q()));
+    }
+    noise.append(own);
+    const i64 m = (sum.constant % i64(p) + p) % i64(p);
+    wanted.push_back({terms, static_cast<u32>(encode_message(static_cast<u64>(m), p, log_q()))});
+  }
+  const u64 rows = sums.size() * ((size + plan().slots - 1) / plan().slots);
+  device::Buffer out = allocate_rows(rows);
+  home().torus->sums(stream(), {out.as<u32>(), {rows, plan().rest_dim(), plan().slots, log_q()}},
+                     wanted);
+  Ciphertext all = wrap(std::move(out), sums.size() * size, p, log_q(), std::move(noise));
+  all.data().secret_key = id;
+  return all;
+}
+
 void Evaluator::State::bootstrap(u32* out, u32 log_out, const u32* in, u32 log_in, u64 rows,
                                  const device::LutView& luts) const {
   if (plan().rests_extracted()) return bootstrap_groups(out, in, rows, luts);

@@ -24,6 +24,21 @@ struct RefreshFunction {
 /// Bytes of switched rows that compression holds at a time, on the device and on the host.
 inline constexpr u64 kStoredChunk = u64(64) << 20;
 
+/// Some messages of an array, with their noise: `first`, first + step, ... Where step is not 1, rows
+/// hold one message each.
+struct Selected {
+  const Ciphertext* from = nullptr;
+  u64 first = 0;
+  u32 step = 1;
+  Noise noise;
+};
+
+/// A linear combination of selected messages, `constant` a message.
+struct SelectedSum {
+  std::vector<std::pair<const Selected*, i64>> terms;
+  i64 constant = 0;
+};
+
 struct Evaluator::State {
   State(Context context, EvaluationKeys keys, const EvaluatorOptions& options);
 
@@ -96,6 +111,10 @@ struct Evaluator::State {
                u32 log_modulus) const;
   device::Buffer combined(std::span<const device::LweTerm> terms, u64 constant, u64 rows,
                           u32 log_modulus) const;
+
+  /// Sums of selections from arrays that check() passed, of the evaluator's own p and modulus, one
+  /// behind the other: as linear() and concatenate() give them, by one call of the device.
+  Ciphertext sums(std::span<const SelectedSum> sums, u64 size) const;
 
   /// The view of one test polynomial, made by `make` on first use and kept by the context.
   template <class Make>

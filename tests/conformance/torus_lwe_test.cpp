@@ -115,6 +115,52 @@ TEST_P(TorusLwe, Linear) {
         }
 }
 
+// Sums of rows that lie apart or are read again, of one term to more than a launch takes.
+TEST_P(TorusLwe, Sums) {
+  Rng rng = test_rng();
+  struct Case {
+    u32 log_modulus, slots, rows, sums, most;
+  };
+  for (const Case& c : {Case{1, 1, 1, 1, 1}, Case{17, 1, 1, 147, 5}, Case{32, 3, 2, 65, 3},
+                        Case{25, 1, 7, 9, 8}, Case{25, 1, 3, 2, 400}, Case{10, 2, 33, 3, 66}}) {
+    SCOPED_TRACE(cat("2^", c.log_modulus, ", slots ", c.slots, ", ", c.sums, " sums of ", c.rows,
+                     " rows, up to ", c.most, " terms"));
+    const TorusPlan plan = plan_of(19, c.slots);
+    const u64 modulus = u64(1) << c.log_modulus, steps = 4, source_rows = c.rows * steps + 5;
+    const auto in = words<u32>(source_rows * plan.words(), modulus, rng, TorusFill::random);
+    struct Term {
+      u64 row;
+      u32 step;
+      i64 factor;
+    };
+    std::vector<std::vector<Term>> sums(c.sums);
+    std::vector<u32> constants;
+    for (auto& terms : sums) {
+      // the first sum has all the terms that any has, the last none
+      terms.resize(&terms == &sums.front() ? c.most : rng() % (c.most + 1));
+      if (c.sums > 1 && &terms == &sums.back()) terms.clear();
+      for (Term& t : terms)
+        t = {rng() % 5, static_cast<u32>(1 + rng() % steps), static_cast<i64>(rng())};
+      constants.push_back(static_cast<u32>(rng() % modulus));
+    }
+    const u64 rows = u64(c.sums) * c.rows;
+    expect_same<u32>(plan, rows * plan.words(), [&](const TorusWorld& w, u32* out) {
+      const auto buffer = w.upload(in);
+      std::vector<std::vector<device::LweRowsTerm>> lists;
+      std::vector<device::LweSum> wanted;
+      lists.reserve(c.sums);
+      for (u32 k = 0; k < c.sums; ++k) {
+        auto& list = lists.emplace_back();
+        for (const Term& t : sums[k])
+          list.push_back({buffer.as<const u32>() + t.row * plan.words(), t.step, t.factor});
+        wanted.push_back({list, constants[k]});
+      }
+      w.kernels->sums(*w.stream, {out, {rows, plan.lwe_dim, c.slots, c.log_modulus}}, wanted);
+      w.stream->synchronize();
+    });
+  }
+}
+
 TEST_P(TorusLwe, ModSwitch) {
   Rng rng = test_rng();
   const TorusPlan plan = plan_of(21, 2);

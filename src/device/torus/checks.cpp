@@ -123,6 +123,22 @@ void linear(const ConstLweView& out, std::span<const LweTerm> terms) {
   for (const LweTerm& term : terms) present(op, "data", term.data);
 }
 
+void sums(const ConstLweView& out, std::span<const LweSum> sums) {
+  const char* op = "sums";
+  range(op, "sums", sums.size(), 1, ~u32(0));
+  any_array(op, "out", out, 32);
+  if (out.shape.rows % sums.size() != 0)
+    throw ParameterError(cat(op, ": ", out.shape.rows, " rows for ", sums.size(),
+                             " sums, expected as many for each"),
+                         {{"rows", out.shape.rows}, {"sums", sums.size()}});
+  if (out.shape.rows == 0) return;
+  for (const LweSum& sum : sums)
+    for (const LweRowsTerm& term : sum.terms) {
+      present(op, "data", term.data);
+      range(op, "row_step", term.row_step, 1, ~u32(0));
+    }
+}
+
 void mod_switch(const ConstLweView& out, const ConstLweView& in) {
   const char* op = "mod_switch";
   any_array(op, "in", in, 32);

@@ -14,6 +14,7 @@ void blind_rotate(const TorusKernels& kernels, const ConstLweView& out, const Co
 void key_switch(const SwitchShape& shape, const ConstLweView& out, const ConstLweView& in,
                 const ConstLweView& key);
 void linear(const ConstLweView& out, std::span<const LweTerm> terms);
+void sums(const ConstLweView& out, std::span<const LweSum> sums);
 void mod_switch(const ConstLweView& out, const ConstLweView& in);
 void extract(const ConstLweView& out, const RingView& in, const u32* positions);
 void embed(const i64* out, u32 log_degree, u32 count, const ConstLweView& in, const u32* rows);

@@ -59,6 +59,12 @@ void TorusKernels::linear(Stream& stream, const LweView& out, std::span<const Lw
   if (out.shape.rows != 0) do_linear(stream, out, terms, constant);
 }
 
+void TorusKernels::sums(Stream& stream, const LweView& out, std::span<const LweSum> sums) {
+  watch::point();
+  torus_checks::sums(out, sums);
+  if (out.shape.rows != 0) do_sums(stream, out, sums);
+}
+
 void TorusKernels::mod_switch(Stream& stream, const LweView& out, const ConstLweView& in) {
   watch::point();
   torus_checks::mod_switch(out, in);

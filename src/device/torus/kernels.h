@@ -76,6 +76,17 @@ struct LweTerm {
   i64 factor = 1;
 };
 
+/// One addend of one of several sums: rows that lie `row_step` rows of the output's width apart.
+struct LweRowsTerm {
+  const u32* data = nullptr;
+  u32 row_step = 1;
+  i64 factor = 1;
+};
+struct LweSum {
+  std::span<const LweRowsTerm> terms;
+  u32 constant = 0;
+};
+
 /// A ring ciphertext (b, a) that decrypts to b + a s, s = z(X^D) in a subring: device memory
 /// [2][M], b before a, coefficient form, canonical modulo one prime; D = M / dim, dim the degree of
 /// z.
@@ -190,6 +201,9 @@ class TorusKernels {
   /// out = sum_t factor_t data_t + (0, constant, ..., constant) modulo 2^log_modulus, u32 words;
   /// out may be one of the inputs. At least one term.
   void linear(Stream& stream, const LweView& out, std::span<const LweTerm> terms, u32 constant);
+  /// Several of them at once: rows [R i, R (i + 1)) of `out` are the i-th sum, of R rows each, u32
+  /// words. A sum of no terms is its constant. `out` must not overlap an input.
+  void sums(Stream& stream, const LweView& out, std::span<const LweSum> sums);
   /// To the output's modulus, u32 words: downwards rounding as in key_switch, upwards multiplying
   /// by the quotient. In place allowed.
   void mod_switch(Stream& stream, const LweView& out, const ConstLweView& in);
@@ -230,6 +244,7 @@ class TorusKernels {
                              const ConstLweView& in, const ConstLweView& key) = 0;
   virtual void do_linear(Stream& stream, const LweView& out, std::span<const LweTerm> terms,
                          u32 constant) = 0;
+  virtual void do_sums(Stream& stream, const LweView& out, std::span<const LweSum> sums) = 0;
   virtual void do_mod_switch(Stream& stream, const LweView& out, const ConstLweView& in) = 0;
   virtual void do_extract(Stream& stream, const LweView& out, const RingView& in,
                           const u32* positions) = 0;

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
+#include <memory>
 
 #include "crenel/core/watch.h"
+#include "tfhe/evaluator_state.h"
 
 namespace crenel::tfhe::radix {
 namespace {
@@ -19,13 +20,14 @@ class Run {
       u64 size)
       : evaluator_(evaluator),
         circuit_(program.circuit),
-        inputs_(inputs),
         size_(size),
-        values_(circuit_.nodes().size()),
-        made_(circuit_.nodes().size()),
-        uses_(circuit_.nodes().size()) {
-    for (std::size_t i = 0; i < values_.size(); ++i)
-      if (circuit_.nodes()[i].round == 0) values_[i] = inputs[circuit_.nodes()[i].input];
+        values_(circuit_.nodes().size()) {
+    for (const Ciphertext* input : inputs) check(*input);
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (circuit_.nodes()[i].round != 0) continue;
+      const Ciphertext* const input = inputs[circuit_.nodes()[i].input];
+      values_[i].rows = {input, 0, 1, input->data().noise};
+    }
     for (const auto& round : program.plan.rounds)
       for (const Rotation& rotation : round) count_uses(argument_of(rotation));
     for (const Sum& output : program.outputs) count_uses(output);
@@ -36,29 +38,51 @@ class Run {
       for (const u32 outputs : {1u, 2u, 4u}) run(round, outputs);
   }
 
-  Ciphertext output(const Sum& sum) {
-    if (sum.is_constant()) {  // 0 times an input: nothing comes from the host
-      const Term nothing{inputs_[0], 0};
-      return evaluator_.linear({&nothing, 1}, sum.constant);
+  Ciphertext output(const Sum& sum) const {
+    if (!sum.is_node()) {
+      const SelectedSum wanted = selected(sum);
+      return evaluator_.state().sums({&wanted, 1}, size_);
     }
-    if (!sum.is_node()) return combine(sum);
-    const u32 node = sum.terms[0].first;
-    if (--uses_[node] == 0 && made_[node]) return std::move(made_[node].value());
-    return values_[node]->clone();
+    const Selected& rows = values_[sum.terms[0].first].rows;
+    if (rows.from->size() == size_) return rows.from->clone();
+    if (rows.step == 1) return rows.from->slice(rows.first, size_);
+    return rows.from->take(places(rows));
   }
 
  private:
+  /// An input, or what a look-up gave: its place among all results of one call, which are kept
+  /// until the last of them was used.
+  struct Value {
+    Selected rows;
+    std::shared_ptr<const Ciphertext> call;
+    u32 uses = 0;
+  };
+
+  void check(const Ciphertext& input) const {
+    const Evaluator::State& s = evaluator_.state();
+    const char* const operation = "input of a circuit";
+    s.check(input);
+    s.check_size(input, size_);
+    s.check_plain_modulus(input, s.params().spec().plain_modulus, operation);
+    s.check_log_modulus(input, s.log_q(), operation);
+  }
+
   const Sum& argument_of(const Rotation& rotation) const {
     return circuit_.nodes()[rotation.nodes[0]].argument;
   }
   void count_uses(const Sum& sum) {
-    for (const auto& [used, factor] : sum.terms) ++uses_[used];
+    for (const auto& [used, factor] : sum.terms) ++values_[used].uses;
   }
-
-  Ciphertext combine(const Sum& sum) const {
-    std::vector<Term> terms;
-    for (const auto& [node, factor] : sum.terms) terms.push_back({values_[node], factor});
-    return evaluator_.linear(terms, sum.constant);
+  SelectedSum selected(const Sum& sum) const {
+    SelectedSum wanted{{}, sum.constant};
+    for (const auto& [node, factor] : sum.terms)
+      wanted.terms.emplace_back(&values_[node].rows, factor);
+    return wanted;
+  }
+  std::vector<u64> places(const Selected& rows) const {
+    std::vector<u64> at(size_);
+    for (u64 i = 0; i < size_; ++i) at[i] = rows.first + i * rows.step;
+    return at;
   }
 
   // The rotations of a round with so many outputs.
@@ -85,57 +109,47 @@ class Run {
   }
 
   void rotate(std::span<const Rotation* const> rotations, u32 outputs) {
-    std::vector<Ciphertext> sums;
-    std::vector<const Ciphertext*> parts;
-    sums.reserve(rotations.size());
+    std::vector<SelectedSum> arguments;
     std::vector<Lut> tables;
     std::map<std::vector<u8>, u32> known;
     std::vector<u32> index;
     for (const Rotation* rotation : rotations) {
-      const Sum& argument = argument_of(*rotation);
-      if (argument.is_node()) {
-        parts.push_back(values_[argument.terms[0].first]);
-      } else {
-        sums.push_back(combine(argument));
-        parts.push_back(&sums.back());
-      }
+      arguments.push_back(selected(argument_of(*rotation)));
       const std::vector<u8> table = table_of(*rotation);
       const auto [at, is_new] = known.try_emplace(table, static_cast<u32>(tables.size()));
       if (is_new) tables.push_back({{table.begin(), table.end()}, 0});
       index.insert(index.end(), size_, at->second);
     }
     if (tables.size() == 1) index.clear();
-    const Ciphertext in = concatenate(parts);
+    const Ciphertext in = evaluator_.state().sums(arguments, size_);
     keep(rotations, outputs == 1 ? evaluator_.lut(in, tables, index)
                                  : evaluator_.lut(in, tables, index, outputs));
     for (const Rotation* rotation : rotations)
       for (const auto& [used, factor] : argument_of(*rotation).terms)
-        if (--uses_[used] == 0) made_[used].reset();
+        if (--values_[used].uses == 0) values_[used].call.reset();
   }
 
-  void keep(std::span<const Rotation* const> rotations, const Ciphertext& out) {
-    std::vector<u64> places(size_);
+  void keep(std::span<const Rotation* const> rotations, Ciphertext&& results) {
+    const auto call = std::make_shared<const Ciphertext>(std::move(results));
+    const Noise& noise = call->data().noise;
     for (std::size_t r = 0; r < rotations.size(); ++r) {
       const Rotation& rotation = *rotations[r];
       for (std::size_t s = 0; s < rotation.nodes.size(); ++s) {
-        const u32 node = rotation.nodes[s];
-        if (rotation.outputs == 1) {
-          values_[node] = &made_[node].emplace(out.slice(r * size_, size_));
-          continue;
-        }
-        for (u64 i = 0; i < size_; ++i) places[i] = (r * size_ + i) * rotation.outputs + s;
-        values_[node] = &made_[node].emplace(out.take(places));
+        Value& value = values_[rotation.nodes[s]];
+        value.call = call;
+        value.rows = {call.get(), r * size_ * rotation.outputs + s, rotation.outputs, {}};
+        if (rotation.outputs == 1)
+          value.rows.noise = noise.slice(value.rows.first, size_);
+        else
+          for (const u64 at : places(value.rows)) value.rows.noise.append(noise.slice(at, 1));
       }
     }
   }
 
   const Evaluator& evaluator_;
   const Circuit& circuit_;
-  std::span<const Ciphertext* const> inputs_;
   u64 size_;
-  std::vector<const Ciphertext*> values_;
-  std::vector<std::optional<Ciphertext>> made_;  ///< results of look-ups that are still needed
-  std::vector<u32> uses_;
+  std::vector<Value> values_;
 };
 
 }  // namespace

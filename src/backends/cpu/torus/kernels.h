@@ -13,6 +13,8 @@ namespace crenel::backend::cpu {
 
 using device::ConstLweView;
 using device::LutView;
+using device::LweRowsTerm;
+using device::LweSum;
 using device::LweTerm;
 using device::LweView;
 using device::RowSeed;
@@ -60,6 +62,7 @@ class CpuTorusKernels final : public device::TorusKernels {
                      const ConstLweView& in, const ConstLweView& key) override;
   void do_linear(Stream& stream, const LweView& out, std::span<const LweTerm> terms,
                  u32 constant) override;
+  void do_sums(Stream& stream, const LweView& out, std::span<const LweSum> sums) override;
   void do_mod_switch(Stream& stream, const LweView& out, const ConstLweView& in) override;
   void do_extract(Stream& stream, const LweView& out, const device::RingView& in,
                   const u32* positions) override;

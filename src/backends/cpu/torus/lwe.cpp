@@ -226,6 +226,28 @@ void CpuTorusKernels::do_linear(Stream&, const LweView& out, std::span<const Lwe
       16);
 }
 
+void CpuTorusKernels::do_sums(Stream&, const LweView& out, std::span<const LweSum> sums) {
+  const u64 words = out.shape.words(), rows = out.shape.rows / sums.size();
+  u64 terms = 0;
+  for (const LweSum& sum : sums) terms += sum.terms.size();
+  const u32 mask = static_cast<u32>(low_bits(~u64(0), out.shape.log_modulus));
+  parallel_for(
+      out.shape.rows, rows * words * terms,
+      [&](u64 y) {
+        const LweSum& sum = sums[y / rows];
+        u32* const to = out.as<u32>() + y * words;
+        std::fill_n(to, words, 0);
+        std::fill_n(to + out.shape.dim, words - out.shape.dim, sum.constant);
+        for (const LweRowsTerm& term : sum.terms) {
+          const u32 factor = static_cast<u32>(term.factor);
+          const u32* const from = term.data + y % rows * term.row_step * words;
+          for (u64 i = 0; i < words; ++i) to[i] += factor * from[i];
+        }
+        for (u64 i = 0; i < words; ++i) to[i] &= mask;
+      },
+      16);
+}
+
 void CpuTorusKernels::do_mod_switch(Stream&, const LweView& out, const ConstLweView& in) {
   const u64 words = in.shape.words(), batch = in.shape.rows;
   const u32 log_to = out.shape.log_modulus, log_from = in.shape.log_modulus;

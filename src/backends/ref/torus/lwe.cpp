@@ -107,6 +107,18 @@ void RefTorusKernels::do_linear(Stream&, const LweView& out, std::span<const Lwe
   }
 }
 
+void RefTorusKernels::do_sums(Stream&, const LweView& out, std::span<const LweSum> sums) {
+  const u64 words = out.shape.words(), rows = out.shape.rows / sums.size();
+  for (u64 k = 0; k < sums.size(); ++k)
+    for (u64 y = 0; y < rows; ++y)
+      for (u64 i = 0; i < words; ++i) {
+        u64 sum = i < out.shape.dim ? 0 : sums[k].constant;
+        for (const LweRowsTerm& term : sums[k].terms)
+          sum += static_cast<u64>(term.factor) * term.data[y * term.row_step * words + i];
+        store_word(out, (k * rows + y) * words + i, sum);
+      }
+}
+
 void RefTorusKernels::do_mod_switch(Stream&, const LweView& out, const ConstLweView& in) {
   const u32 to = out.shape.log_modulus, from = in.shape.log_modulus;
   for (u64 i = 0; i < in.shape.rows * in.shape.words(); ++i) {

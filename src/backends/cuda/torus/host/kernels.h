@@ -14,6 +14,8 @@ namespace crenel::backend::cuda {
 
 using device::ConstLweView;
 using device::LutView;
+using device::LweRowsTerm;
+using device::LweSum;
 using device::LweTerm;
 using device::LweView;
 using device::RowSeed;
@@ -37,6 +39,7 @@ class CudaTorusKernels final : public device::TorusKernels, public device::Rotat
                      const ConstLweView& in, const ConstLweView& key) override;
   void do_linear(Stream& stream, const LweView& out, std::span<const LweTerm> terms,
                  u32 constant) override;
+  void do_sums(Stream& stream, const LweView& out, std::span<const LweSum> sums) override;
   void do_mod_switch(Stream& stream, const LweView& out, const ConstLweView& in) override;
   void do_extract(Stream& stream, const LweView& out, const device::RingView& in,
                   const u32* positions) override;

@@ -138,6 +138,48 @@ void CudaTorusKernels::do_linear(Stream& stream, const LweView& view,
   }
 }
 
+void CudaTorusKernels::do_sums(Stream& stream, const LweView& view, std::span<const LweSum> sums) {
+  const u64 words = view.shape.words(), count = view.shape.rows / sums.size() * words;
+  torus::SumsArgs args = {};
+  args.count = count;
+  args.mask = 0xffffffffu >> (32 - view.shape.log_modulus);
+  args.dim = view.shape.dim;
+  args.words = static_cast<u32>(words);
+  u32 taken = 0, terms = 0;  // of this launch
+  const auto flush = [&](u32* out) {
+    args.out = out;
+    launch(stream,
+           cost_of("lwe_sums", Work::elementwise, terms * count * sizeof(u32),
+                   taken * count * sizeof(u32)),
+           torus::lwe_sums, dim3(divide_up(count, torus::kLweThreads), taken), torus::kLweThreads,
+           0, args);
+    taken = terms = 0;
+  };
+  const auto add = [&](const LweRowsTerm& term) {
+    args.in[terms] = term.data;
+    args.row_step[terms] = term.row_step * words;
+    args.factor[terms++] = static_cast<u32>(term.factor);
+  };
+  for (u64 k = 0; k < sums.size(); ++k) {
+    const LweSum& sum = sums[k];
+    u32* const out = view.as<u32>() + k * count;
+    const bool fits = taken < torus::kMaxSums && terms + sum.terms.size() <= torus::kMaxSumTerms;
+    if (!fits && taken != 0) flush(out - taken * count);
+    args.constant[taken] = sum.constant;
+    for (const LweRowsTerm& term : sum.terms) {
+      if (terms == torus::kMaxSumTerms) {  // more than a launch takes: go on with the sum so far
+        args.terms_end[taken++] = static_cast<u8>(terms);
+        flush(out);
+        args.constant[taken] = 0;
+        add({out});
+      }
+      add(term);
+    }
+    args.terms_end[taken++] = static_cast<u8>(terms);
+  }
+  flush(view.as<u32>() + (sums.size() - taken) * count);
+}
+
 void CudaTorusKernels::do_mod_switch(Stream& stream, const LweView& out, const ConstLweView& in) {
   const u64 count = in.shape.rows * in.shape.words();
   launch(stream, cost_of("lwe_mod_switch", Work::elementwise, count * 4, count * 4),

@@ -26,6 +26,34 @@ __global__ void __launch_bounds__(kLweThreads) lwe_linear(const __grid_constant_
   args.out[t] = sum & args.mask;
 }
 
+/// Of one launch: together what 4 KiB of arguments hold.
+inline constexpr u32 kMaxSums = 64, kMaxSumTerms = 160;
+
+struct SumsArgs {
+  u32* out;
+  u64 count;  ///< words of a sum
+  u32 mask, dim, words;
+  u32 constant[kMaxSums];
+  u8 terms_end[kMaxSums];      ///< of the sum: those from the end of the one before on
+  u32 factor[kMaxSumTerms];    ///< modulo 2^32
+  u64 row_step[kMaxSumTerms];  ///< words from a row to the next
+  const u32* in[kMaxSumTerms];
+};
+
+/// Grid: x words of a sum, y sums.
+__global__ void __launch_bounds__(kLweThreads) lwe_sums(const __grid_constant__ SumsArgs args) {
+  begin_kernel();
+  const u64 t = u64(blockIdx.x) * kLweThreads + threadIdx.x;
+  if (t >= args.count) return;
+  const u32 y = blockIdx.y, begin = y == 0 ? 0 : args.terms_end[y - 1];
+  const u64 row = t / args.words;
+  const u32 i = static_cast<u32>(t - row * args.words);
+  u32 sum = i >= args.dim ? args.constant[y] : 0;
+  for (u32 k = begin; k < args.terms_end[y]; ++k)
+    sum += args.factor[k] * args.in[k][row * args.row_step[k] + i];
+  args.out[y * args.count + t] = sum & args.mask;
+}
+
 __global__ void __launch_bounds__(kLweThreads)
     lwe_mod_switch(u32* out, u32 log_to, const u32* in, u32 log_from, u64 count) {
   begin_kernel();
