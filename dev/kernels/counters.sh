@@ -83,7 +83,8 @@ for part in "${parts[@]}"; do
       counted "rotation-m3-$label" regex:blind_rotate "$(joined gpu__time_duration.sum "${pipes[0]}" "${stalls[@]}")" \
         "${rotate[@]}" --set M3 --slots 5 ;;
     tune)
-      for of in M6:1,2 M3:2,3,4 M1:2 M4:2,3 M5:3,4; do
+      # What bench/results lacks first.
+      for of in M6:1,2 M3:1,2,3,4,5 M1:1,2,3 M4:1,2,3,4 M5:1 M5:2 M5:3 M5:4 M5:5; do
         file="$out/tfhe-tune-$(tr '[:upper:]' '[:lower:]' <<<"${of%:*}")-r${of#*:}-$label.json"
         timeout "${TUNE_SECONDS:-60}" "$programs/torus_tune" --device cuda --set "${of%:*}" --slots "${of#*:}" --quick \
           --json "${file//,/-}" | tail -1 || echo "$of: failed"

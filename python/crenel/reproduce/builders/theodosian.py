@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from crenel.reproduce.builders import common, ladders
+from crenel.reproduce.builders import common, kernels, ladders
 from crenel.reproduce.charts import Bars, Lines, Roofline, Stacks
 from crenel.reproduce.outcome import COMPUTED, MEASURED, Work, builds
 from crenel.reproduce.registry import Cell, number
@@ -172,6 +172,10 @@ def utilisation(work: Work) -> None:
     if series:
         points = {k: sorted(v) for k, v in series.items()}
         work.chart(Lines("L2 by limbs (Fig. 2a)", "limbs", "% of L2's measured rate", points))
+    if not kernels.by_limbs(work):
+        work.lack(
+            "utilisation of pipes and network by limb count, and core share of the instructions", "pipes"
+        )
 
 
 @builds(PAPER, "figure", 3)
@@ -222,6 +226,8 @@ def roofline(work: Work) -> None:
 def batches(work: Work) -> None:
     """Amortised time of a ciphertext by batch."""
     work_batches(work, [3, 5, 7, 9, 11], "hmult", "HMult + relinearise")
+    if not kernels.by_polynomials(work):
+        work.lack("counters of single kernels at other batch sizes", "pipes")
 
 
 def work_batches(work: Work, limbs: list[int], name: str, title: str) -> None:
