@@ -196,23 +196,38 @@ KeyFacts Bridge::key_facts() const {
   return facts;
 }
 
+namespace {
+
+constexpr int kLogMostBound = 400;
+// A bound is two by the circle, whose steps are up to a 2^8-th of it.
+constexpr int kLogMostStep = kLogMostBound + 10;
+
+void expect_finite(const char* text, const char* field, double value) {
+  if (!std::isfinite(value))
+    throw ParameterError(cat(text, " ", value, ", expected a finite number"), {{field, value}});
+}
+
+/// In (2^-log_most, 2^log_most), so that variances of what is made of it are numbers.
+void expect_within(const char* text, const char* field, double value, int log_most) {
+  if (value > std::ldexp(1.0, -log_most) && value < std::ldexp(1.0, log_most)) return;
+  const std::string expected = cat("more than 2^-", log_most, " and less than 2^", log_most);
+  throw ParameterError(cat(text, " ", value, ", expected ", expected),
+                       {{field, value}, {"expected", expected}});
+}
+
+}  // namespace
+
 Bridge::State::Circle Bridge::State::circle(const Grid& grid) const {
-  const double length = grid.step * plain_modulus();
-  if (!std::isfinite(grid.low) || !(grid.step > 0) || !std::isfinite(length) ||
-      !(length > 0x1p-1000))
-    throw ParameterError(cat("a grid from ", grid.low, " in steps of ", grid.step,
-                             ", expected finite numbers and positive steps"),
-                         {{"low", grid.low}, {"step", grid.step}});
-  return {grid.low, length};
+  expect_finite("a grid from", "low", grid.low);
+  expect_within("a grid in steps of", "step", grid.step, kLogMostStep);
+  return {grid.low, grid.step * plain_modulus()};
 }
 
 // The ends of the range stay as far from half a turn as reading moves phases in all but 2^-128 of
 // all cases.
 Bridge::State::Circle Bridge::State::circle(double threshold, double bound) const {
-  if (!std::isfinite(threshold) || !(bound > 0x1p-500) || !(bound < 0x1p500))
-    throw ParameterError(cat("a threshold of ", threshold, " with slots within ", bound,
-                             " of it, expected finite numbers and a positive bound"),
-                         {{"threshold", threshold}, {"bound", bound}});
+  expect_finite("a threshold of", "threshold", threshold);
+  expect_within("a bound of", "bound", bound, kLogMostBound);
   constexpr double kDeviations = 13.4;  // sqrt(2 ln 2^129)
   const double reading =
       std::sqrt(tfhe::reading_variance(tfhe.state().plan, log_q())) * std::exp2(-double(log_q()));
