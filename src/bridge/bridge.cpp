@@ -198,36 +198,39 @@ KeyFacts Bridge::key_facts() const {
 
 namespace {
 
+// Steps and bounds within 2^-k and 2^k have variances that are numbers.
 constexpr int kLogMostBound = 400;
-// A bound is two by the circle, whose steps are up to a 2^8-th of it.
-constexpr int kLogMostStep = kLogMostBound + 10;
+constexpr int kLogMostStep = kLogMostBound + 10;  // of 2^8 steps and fewer in two bounds
 
-void expect_finite(const char* text, const char* field, double value) {
-  if (!std::isfinite(value))
-    throw ParameterError(cat(text, " ", value, ", expected a finite number"), {{field, value}});
+bool within(double value, int log_most) {
+  return value > std::ldexp(1.0, -log_most) && value < std::ldexp(1.0, log_most);
 }
 
-/// In (2^-log_most, 2^log_most), so that variances of what is made of it are numbers.
-void expect_within(const char* text, const char* field, double value, int log_most) {
-  if (value > std::ldexp(1.0, -log_most) && value < std::ldexp(1.0, log_most)) return;
-  const std::string expected = cat("more than 2^-", log_most, " and less than 2^", log_most);
-  throw ParameterError(cat(text, " ", value, ", expected ", expected),
-                       {{field, value}, {"expected", expected}});
+std::string range(int log_most) {
+  return cat("more than 2^-", log_most, " and less than 2^", log_most);
 }
 
 }  // namespace
 
 Bridge::State::Circle Bridge::State::circle(const Grid& grid) const {
-  expect_finite("a grid from", "low", grid.low);
-  expect_within("a grid in steps of", "step", grid.step, kLogMostStep);
+  if (!std::isfinite(grid.low))
+    throw ParameterError(cat("a grid from ", grid.low, ", expected a finite number"),
+                         {{"low", grid.low}});
+  if (!within(grid.step, kLogMostStep))
+    throw ParameterError(cat("a grid in steps of ", grid.step, ", expected ", range(kLogMostStep)),
+                         {{"step", grid.step}, {"expected", range(kLogMostStep)}});
   return {grid.low, grid.step * plain_modulus()};
 }
 
 // The ends of the range stay as far from half a turn as reading moves phases in all but 2^-128 of
 // all cases.
 Bridge::State::Circle Bridge::State::circle(double threshold, double bound) const {
-  expect_finite("a threshold of", "threshold", threshold);
-  expect_within("a bound of", "bound", bound, kLogMostBound);
+  if (!std::isfinite(threshold))
+    throw ParameterError(cat("a threshold of ", threshold, ", expected a finite number"),
+                         {{"threshold", threshold}});
+  if (!within(bound, kLogMostBound))
+    throw ParameterError(cat("a bound of ", bound, ", expected ", range(kLogMostBound)),
+                         {{"bound", bound}, {"expected", range(kLogMostBound)}});
   constexpr double kDeviations = 13.4;  // sqrt(2 ln 2^129)
   const double reading =
       std::sqrt(tfhe::reading_variance(tfhe.state().plan, log_q())) * std::exp2(-double(log_q()));
