@@ -11,6 +11,7 @@
 
 #include "crenel/crenel.h"
 #include "harness/suites.h"
+#include "launches.h"
 
 namespace {
 
@@ -20,23 +21,6 @@ u64 kernels_in(const std::vector<device::LaunchRecord>& records) {
   u64 count = 0;
   for (const auto& r : records) count += r.work != device::Work::copy;
   return count;
-}
-
-void write(std::FILE* file, const std::vector<device::LaunchRecord>& records) {
-  const char* separator = "";
-  for (const auto& r : records) {
-    std::fprintf(file,
-                 "%s\n  {\"kernel\": \"%s\", \"work\": \"%s\", \"stage\": \"%s\", \"limbs\": %u, "
-                 "\"polys\": %u, \"read_bytes\": %llu, \"written_bytes\": %llu, "
-                 "\"streamed_bytes\": %llu, \"multiply_adds\": %llu, \"butterflies\": %llu}",
-                 separator, std::string(r.kernel).c_str(), device::name_of(r.work), r.stage.c_str(),
-                 r.limbs, r.polys, static_cast<unsigned long long>(r.read_bytes),
-                 static_cast<unsigned long long>(r.written_bytes),
-                 static_cast<unsigned long long>(r.streamed_bytes),
-                 static_cast<unsigned long long>(r.multiply_adds),
-                 static_cast<unsigned long long>(r.butterflies));
-    separator = ",";
-  }
 }
 
 struct Options {
@@ -110,16 +94,16 @@ void run(const Options& options, std::FILE* file) {
   stream.account(nullptr);
   stream.synchronize();
   const auto records = account->records();
-  std::fprintf(file, "{\"kind\": \"crenel-account\", \"format\": 1, \"version\": \"%s\", ",
-               version());
-  std::fprintf(file, "\"params\": \"%s\", \"operation\": \"%s\", \"device\": \"%s\",\n",
-               options.params.c_str(), options.operation.c_str(),
-               context.device().info().description.c_str());
-  std::fprintf(file, " \"kernels_before\": %llu, \"kernels\": %llu, \"records\": [",
-               static_cast<unsigned long long>(before),
-               static_cast<unsigned long long>(kernels_in(records)));
-  write(file, records);
-  std::fprintf(file, "\n]}\n");
+  const bench::Json document = bench::Json::Object{{"kind", "crenel-account"},
+                                                   {"format", 1},
+                                                   {"version", version()},
+                                                   {"params", options.params},
+                                                   {"operation", options.operation},
+                                                   {"device", context.device().info().description},
+                                                   {"kernels_before", before},
+                                                   {"kernels", kernels_in(records)},
+                                                   {"records", bench::to_json(records)}};
+  std::fprintf(file, "%s\n", document.dump().c_str());
 }
 
 int run_account(const bench::Words& words) {

@@ -6,7 +6,14 @@
 // Times many queued calls between two synchronisations, on uniform random data, and reports the
 // median of several such rounds. A row is printed and, with --json, written as one JSON object a
 // line.
+//
+//   kernels_bench --once --polys 1,4,16 --json launches.json
+//
+// runs transforms and conversions once each instead, under labels, and writes what they launched:
+// for a profiler (dev/kernels/counters.sh).
+#include "harness/recorder.h"
 #include "harness/suites.h"
+#include "launches.h"
 #include "sums.h"
 
 namespace {
@@ -106,6 +113,37 @@ void bench_switch(World& w, Table& table, u32 limbs) {
   });
 }
 
+/// Everything that is launched, in order; what is measured has its operation's name as its stage.
+int run_once(World& w, const Options& options, const Words& words) {
+  Recorder recorder("kernels-once", words);
+  const auto account = std::make_shared<device::Account>();
+  w.stream->account(account);
+  auto& k = *w.kernels;
+  auto& s = *w.stream;
+  const auto once = [&](const char* name, const auto& work) {
+    if (std::string(name).find(options.only) == std::string::npos) return;
+    const device::Stage stage(s, name);
+    work();
+  };
+  const LimbSet special = LimbSet::range(kChain, kChain + kSpecial);
+  for (const u32 limbs : {48u, 24u, 12u})
+    for (const u32 polys : options.polys) {
+      const LimbSet window = LimbSet::range(0, limbs);
+      const auto conversion = k.prepare(rns::make_base_conversion(w.moduli, special, window));
+      const View values = w.make(1, window, Domain::eval, polys);
+      const View source = w.make(1, special, Domain::coeff, polys);
+      const View out = w.make(1, window, Domain::coeff, polys);
+      once("intt", [&] { k.intt(s, out, values); });
+      once("ntt", [&] { k.ntt(s, values, out); });
+      once("base_convert", [&] { k.base_convert(s, out, source, conversion); });
+      s.synchronize();
+      w.memory.clear();
+    }
+  w.stream->account(nullptr);
+  recorder.note("records", to_json(account->records()));
+  return recorder.finish(options.json, *w.device);
+}
+
 int run_kernels(const Words& words) {
   Options options;
   Arguments arguments("The kernel interface: time, and bytes that the algorithm must move.");
@@ -113,9 +151,12 @@ int run_kernels(const Words& words) {
       .number("--log-n", options.log_n, "log2 of the ring degree; default 16", 10)
       .text("--only", options.only, "operations whose name contains it")
       .flag("--graph", options.graph, "replay each operation from a graph")
+      .flag("--once", options.once, "transforms and conversions, each once, for a profiler")
+      .numbers("--polys", options.polys, "with --once: polynomials, by commas; default 1,2,4,8,16")
       .json(options.json);
   if (!arguments.parse(words)) return 0;
   World w = make_world(options);
+  if (options.once) return run_once(w, options, words);
   std::printf("%s, N = 2^%u, alpha %u%s\n", w.device->info().description.c_str(), options.log_n,
               kAlpha, options.graph ? ", graph replay" : "");
   Table table(options);

@@ -5,7 +5,8 @@
 //
 // A block takes the most rows that fit, with --all every count is tried,
 // and the shapes for any size too. Outputs of all shapes must agree to the bit: the digest is
-// printed.
+// printed. With --once the preferred shape runs once at every packing and batch, untimed, for a
+// profiler (dev/kernels/counters.sh).
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -27,7 +28,7 @@ using namespace crenel::bench;
 struct Options {
   std::string set = "bool128-classic", device = "auto", arithmetic, only, json;
   std::vector<u32> slots{1}, steps, batches{16384};
-  bool all = false, quick = false;
+  bool all = false, quick = false, once = false;
 
   Budget budget() const {
     if (quick)
@@ -48,6 +49,7 @@ std::optional<Options> parse(const Words& words) {
       .text("--only", o.only, "only shapes whose names contain this")
       .flag("--all", o.all, "every count of rows a block, and the shapes for any size")
       .flag("--quick", o.quick, "fewer repetitions")
+      .flag("--once", o.once, "the preferred shape once, for a profiler; nothing is timed")
       .json(o.json);
   if (!arguments.parse(words)) return std::nullopt;
   return o;
@@ -148,7 +150,7 @@ class Tuned {
 void Tuned::state(Json::Array& results, const device::RotationShape& shape, u32 rows,
                   const Timing& t, const std::string& sum) const {
   const u32 slots = plan().slots;
-  const double rate = double(batch_) * slots / t.median;
+  const double rate = o_.once ? 0.0 : double(batch_) * slots / t.median;
   std::printf(
       "%-10s r %-2u g %u batch %-5u %-22s rows %-3u IPT %-3u WPP %-5g threads %-4u regs %-3u "
       "local %-4llu shared %-6llu %10.0f /s  %9.3f ms  %s\n",
@@ -189,6 +191,10 @@ void Tuned::shapes(Json::Array& results) {
           continue;
         }
       rotate();
+      if (o_.once) {
+        stream_->synchronize();
+        return state(results, shape, rows, {}, "");
+      }
       const std::string sum = digest(
           *stream_, inputs_.out,
           u64(std::min(batch_, 64u)) * plan().extracted_words() * kernels_->extracted_word_bytes());
@@ -224,7 +230,7 @@ int run_tune(const Words& words) {
   if (!options) return 0;
   const Options& o = *options;
   const auto device = device::open(o.device);
-  Recorder recorder("tfhe-tune", words);
+  Recorder recorder(o.once ? "tfhe-once" : "tfhe-tune", words);
   Json::Array shapes, look_ups;
   for (const u32 slots : o.slots)
     for (const u32 step : o.steps.empty() ? std::vector<u32>{0} : o.steps) {
@@ -234,7 +240,7 @@ int run_tune(const Words& words) {
       if (step != 0) params = params.with_step(step);
       for (const u32 batch : o.batches) {
         Tuned tuned(o, *device, params, std::max(1u, batch / slots));
-        tuned.look_ups(look_ups);
+        if (!o.once) tuned.look_ups(look_ups);
         tuned.shapes(shapes);
       }
     }

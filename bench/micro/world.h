@@ -25,7 +25,8 @@ constexpr u32 kChain = 48, kSpecial = 12, kAlpha = 12, kRounds = 15;
 struct Options {
   std::string device = "cuda", json, only;
   u32 log_n = 16;
-  bool graph = false;
+  bool graph = false, once = false;
+  std::vector<u32> polys{1, 2, 4, 8, 16};
 };
 
 struct World {

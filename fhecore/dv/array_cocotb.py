@@ -26,7 +26,8 @@ W, R, C, K = SHAPE.word_bits, SHAPE.rows, SHAPE.cols, SHAPE.depth
 LEVELS = int(
     os.environ.get("FHECORE_LEVELS", config.LEVELS)
 )  # registers from an element's operands to its result
-LATENCY = SHAPE.latency + LEVELS - config.LEVELS
+SPACING = int(os.environ.get("FHECORE_SPACING", "1"))  # edges from a step to the next: steps stand on a grid
+LATENCY = SHAPE.latency + LEVELS - config.LEVELS + (K - 1) * (SPACING - 1)
 
 
 @dataclass
@@ -91,19 +92,19 @@ class Bench:
         return [[stimulus.word(self.rng, W, near[n % C]) for n in range(cols)] for _ in range(rows)]
 
     def tile(self, bank: int = 0, gaps: list[int] | None = None, c: Matrix | None = None) -> int:
-        """Queue a random tile; `gaps[k]` idle cycles before step k. Returns the edge of step 0."""
+        """Queue a random tile; `gaps[k]` idle places of a step before step k. Returns the edge of step 0."""
         a, b = self.matrix(R, K), self.matrix(K, C)
         c = self.matrix(R, C) if c is None else c
         d = golden.tile(a, b, c, self.banks[bank]).d
         gaps = gaps or [0] * K
-        edge = begin = max(self.free, self.now) + gaps[0]
+        edge = begin = SPACING * (-(-max(self.free, self.now) // SPACING) + gaps[0])
         for k in range(K):
-            edge += gaps[k] if k else 0
+            edge += SPACING * gaps[k] if k else 0
             self.steps[edge] = Step([row[k] for row in a], b[k], k == 0, k == K - 1, bank)
-            edge += 1
-        final = edge - 1
+            edge += SPACING
+        final = edge - SPACING
         # First steps and last steps of two tiles are R apart: a row of C, a row of D at a time in a column.
-        self.free = max(final + 1, begin + R, final + 1 + R - K)
+        self.free = max(final + SPACING, begin + R, final + SPACING + R - K * SPACING)
         for i in range(R):
             self.c_rows[begin + i] = list(c[i])
             for j in range(C):
@@ -157,17 +158,18 @@ async def latency(dut):
     bench = await begin(dut, "latency")
     edge = bench.tile()
     await bench.drain()
-    assert bench.last_due - edge == LATENCY == K + R + C - 2 + LEVELS
-    if SHAPE.name == "paper" and LEVELS == config.LEVELS:
+    assert bench.last_due - edge == LATENCY == SPACING * (K - 1) + R + C - 1 + LEVELS
+    if SHAPE.name == "paper" and LEVELS == config.LEVELS and SPACING == 1:
         assert LATENCY == 44
 
 
 @cocotb.test()
 async def back_to_back(dut):
-    """Tiles max(K, R) edges apart, columns of different moduli, two sets of constants in turn."""
+    """Tiles as near as steps and rows allow, columns of different moduli, two sets of constants in turn."""
     bench = await begin(dut, "back to back")
     edges = [bench.tile(bank=n % 2) for n in range(8)]
-    assert all(later - edge == max(K, R) for edge, later in zip(edges, edges[1:], strict=False))
+    interval = max(SPACING * K, SPACING * -(-R // SPACING))
+    assert all(later - edge == interval for edge, later in zip(edges, edges[1:], strict=False))
     await bench.drain()
 
 

@@ -29,6 +29,7 @@ PORTS = [
 ]
 
 
+SEQUENTIAL = 2  # value of CARRY_SAVE: elements with one multiplier, a step every three edges
 LAZY_LEVELS = 11  # registers of a lazy element, of the column's bus and of its reduction
 
 
@@ -39,7 +40,9 @@ def run(work, name, carry_save=0, top="fhecore_array", files=None, **changes):
     parameters = {"W": shape.word_bits, "R": shape.rows, "C": shape.cols}
     env = {"FHECORE_SHAPE": name, "FHECORE_CHANGES": json.dumps(changes)}
     if carry_save:
-        parameters |= {"CARRY_SAVE": 1, "CELLS": 0}
+        parameters |= {"CARRY_SAVE": carry_save, "CELLS": 0}
+    if carry_save == SEQUENTIAL:
+        env |= {"FHECORE_SPACING": "3"}
     if top == "lazy_array":
         parameters |= {"CELLS": 0}
         env |= {"FHECORE_LEVELS": str(LAZY_LEVELS)}
@@ -60,6 +63,38 @@ def test_array_of_the_paper(work):
 @pytest.mark.parametrize("name", ["small", "formal"])
 def test_array_of_carry_save_elements(work, name):
     assert run(work, name, carry_save=1) == 6
+
+
+SMALL = {"rows": 2, "cols": 2, "depth": 6}
+
+
+def test_array_of_sequential_elements(work):
+    """The same bench, with steps three edges apart."""
+    assert run(work, "small", carry_save=SEQUENTIAL, **SMALL) == 6
+
+
+@pytest.mark.long
+def test_array_of_sequential_elements_of_the_paper(work):
+    assert run(work, "paper", carry_save=SEQUENTIAL) == 6
+
+
+SEQUENTIAL_MUTATIONS = {
+    "c in the estimate": ("{R{fresh & first_in}}", "{R{first_in}}"),
+    "a multiple added": ("{q_one, q_two, ~q_neg}", "{q_one, q_two, q_neg}"),
+    "p not kept": ("if (estimates) p4", "p4"),
+    "q of the other bank": ("bank[3] ? q1 : q0", "bank[3] ? q0 : q1"),
+    "quotient one column off": ("resolved[TO-1:F]", "resolved[TO-2:F-1]"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SEQUENTIAL_MUTATIONS)
+def test_sequential_mutation_is_noticed(work, name):
+    folder = work / "mutants" / "sequential" / name.replace(" ", "_")
+    patches = {"modmul_pe_seq.v": [SEQUENTIAL_MUTATIONS[name]]}
+    files = benches.mutate(folder, benches.sources("fhecore_array"), patches)
+    with pytest.raises(AssertionError, match="failed; repeat with"):
+        run(folder, "small", carry_save=SEQUENTIAL, files=files, **SMALL)
 
 
 LEAST = {"rows": 2, "cols": 2, "depth": 16}  # as many steps as its sums can hold

@@ -24,8 +24,9 @@ module fhecore_array #(
     parameter W = `FHECORE_PAPER_W,  // bits of a word
     parameter R = `FHECORE_PAPER_R,  // rows
     parameter C = `FHECORE_PAPER_C,  // columns
-    parameter CARRY_SAVE = 0,  // 1: elements of modmul_pe_cs (the one that is synthesised), 0: modmul_pe
-    parameter CELLS = 1        // of modmul_pe_cs: 0 is the same function, far faster to simulate
+    parameter CARRY_SAVE = 0,  // 1: elements of modmul_pe_cs (the one that is synthesised), 0: modmul_pe,
+                               // 2: modmul_pe_seq, whose steps stand on a grid of three cycles
+    parameter CELLS = 1        // of the latter two: 0 is the same function, far faster to simulate
 ) (
     input  wire                 clk,
     input  wire                 rst,       // synchronous; clears control only
@@ -107,7 +108,9 @@ module fhecore_array #(
                 localparam HERE = i*(C+1) + j;  // place on a_net and ctl_net; HERE + 1 is the neighbour's
                 localparam AT = i*C + j;
                 wire [W-1:0] acc_raw;
-                if (CARRY_SAVE != 0) begin : cs
+                if (CARRY_SAVE == 2) begin : seq
+                    modmul_pe_seq #(.W(W), .CELLS(CELLS)) pe `FHECORE_ELEMENT_PORTS;
+                end else if (CARRY_SAVE != 0) begin : cs
                     modmul_pe_cs #(.W(W), .CELLS(CELLS)) pe `FHECORE_ELEMENT_PORTS;
                 end else begin : beh
                     modmul_pe #(.W(W)) pe `FHECORE_ELEMENT_PORTS;

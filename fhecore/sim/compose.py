@@ -34,7 +34,7 @@ PLAN = {
     "rotate": (*_UP, *_DOWN, ("automorphism_eval", None)),
     "rescale": _RESCALE,
 }
-INTERVALS = (16, 32, 44)
+INTERVALS = (16, 32, 44, 48)
 # What a speed-up is shown to depend on: changes of parameters, on both sides.
 VARIANTS = {
     "constants of any tile at any time (the paper's assumption)": {"fhec_banks": 0},

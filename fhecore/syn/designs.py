@@ -23,6 +23,7 @@ NEIGHBOURS = tuple((f"{n}_in", f"{n}_out") for n in ("a", "b", "valid", "first",
 LAZY = (*ARRAY[1:], "lazy_array.v", "lazy_pe.v", "lazy_reduce.v")
 TENSOR_NEIGHBOURS = tuple((f"{n}_in", f"{n}_out") for n in ("a", "b", "valid", "first", "last", "format"))
 TENSOR_PERIOD = 640  # below the 709 ps of the A100's boost clock
+SEQUENTIAL_PERIOD = 640
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,11 @@ def designs(width: int = 32, rows: int = 16, cols: int = 8) -> dict[str, Design]
             Design(
                 "modmul_pe", "modmul_pe", ("modmul_pe.v",), w, NEIGHBOURS, constants, 800,
                 behavioural=True, note="the same element from `*` and `+`",
+            ),
+            Design(
+                "modmul_pe_seq", "modmul_pe_seq", (*BLOCKS, "modular_accumulate.v", "modmul_pe_seq.v"), w,
+                NEIGHBOURS, constants, SEQUENTIAL_PERIOD,
+                note="the element with one multiplier for its three products",
             ),
             Design(
                 "array_periphery", "fhecore_array", (*ARRAY, "modmul_pe_cs.v"),

@@ -21,8 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from numbers import Real
-from typing import TYPE_CHECKING, NoReturn, TypedDict, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypedDict
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from crenel import _crenel, bridge_cost, ckks, tfhe
 from crenel._crenel import BridgeKeyFacts as KeyFacts
 from crenel._crenel import BridgeKeys as Keys
 from crenel._crenel import BridgeNoise as Noise
+from crenel.arguments import instance, real
 from crenel.bridge_cost import Cost, Times
 from crenel.errors import ParameterError
 from crenel.pickling import refuse
@@ -56,7 +56,7 @@ def make_keys(ckks_client: ckks.Client, tfhe_client: tfhe.Client) -> Keys:
 
     Raises UnsupportedError for sets that do not fit together, StateError for clients on two devices.
     """
-    return _crenel.make_bridge_keys(_instance(ckks_client, ckks.Client), _tfhe_client(tfhe_client)._client)
+    return _crenel.make_bridge_keys(instance(ckks_client, ckks.Client), _tfhe_client(tfhe_client)._client)
 
 
 def keys_from_bytes(
@@ -69,7 +69,7 @@ def keys_from_bytes(
     Raises SerializationError for bytes that are no keys for these two contexts, saying what is wrong where.
     """
     return _crenel.bridge_keys_from_bytes(
-        _instance(ckks_context, ckks.Context), _tfhe_context(tfhe_context)._context, data, max_bytes
+        instance(ckks_context, ckks.Context), _tfhe_context(tfhe_context)._context, data, max_bytes
     )
 
 
@@ -91,7 +91,7 @@ class Bridge:
     def __init__(
         self, ckks_context: ckks.Context, tfhe_context: tfhe.Context, slots: int | None = None
     ) -> None:
-        self._ckks = _instance(ckks_context, ckks.Context)
+        self._ckks = instance(ckks_context, ckks.Context)
         self._tfhe = _tfhe_context(tfhe_context)
         self._core = _crenel.BridgeCore(self._ckks, self._tfhe._context, slots)
 
@@ -122,16 +122,16 @@ class Bridge:
     def noise(self, step: float) -> Noise:
         """Standard deviations by the model, for a grid of this step: multiply by ``2 * messages * step`` for
         those of numbers. Of a TFHE evaluator with keys of further steps (``steps=``) those are meant that
-        rotate by the context's own. Raises ParameterError unless the step is positive."""
-        return self._core.noise(0.0, _number("step", step))
+        rotate by the context's own. Raises ParameterError unless the step is within 2^-410 and 2^410."""
+        return self._core.noise(0.0, real("step", step))
 
     def resolution(self, bound: float) -> float:
         """Standard deviation of the threshold of a comparison of slots within `bound` of it, in their units.
 
-        Raises ParameterError unless the bound is positive.
+        Raises ParameterError unless the bound is within 2^-400 and 2^400.
         """
-        noise = self._core.noise_of_comparison(_number("bound", bound))
-        return 2.0 * _number("bound", bound) * math.hypot(noise.extracted, noise.reading)
+        noise = self._core.noise_of_comparison(real("bound", bound))
+        return 2.0 * real("bound", bound) * math.hypot(noise.extracted, noise.reading)
 
     @property
     def key_facts(self) -> KeyFacts:
@@ -144,10 +144,10 @@ class Bridge:
         bound : of slots, about the threshold of a comparison
         step : of a table's grid; default as many numbers as there are messages from -bound on
 
-        Raises ParameterError unless both are positive.
+        Raises ParameterError unless both are positive and within what `resolution` and `noise` take.
         """
-        bound = _number("bound", bound)
-        step = 2.0 * bound / self.messages if step is None else _number("step", step)
+        bound = real("bound", bound)
+        step = 2.0 * bound / self.messages if step is None else real("step", step)
         read, written = self.noise(step), self.resolution(bound)
         params, small = self._ckks.params, self._tfhe
         return Cost(
@@ -194,10 +194,10 @@ class Crossing:
     def __init__(
         self, bridge: Bridge, ckks_evaluator: ckks.Evaluator, tfhe_evaluator: tfhe.Evaluator, keys: Keys
     ) -> None:
-        self._bridge = _instance(bridge, Bridge)
-        self._ckks = _instance(ckks_evaluator, ckks.Evaluator)
-        self._tfhe = _instance(tfhe_evaluator, tfhe.Evaluator)
-        self._keys = _instance(keys, Keys)
+        self._bridge = instance(bridge, Bridge)
+        self._ckks = instance(ckks_evaluator, ckks.Evaluator)
+        self._tfhe = instance(tfhe_evaluator, tfhe.Evaluator)
+        self._keys = instance(keys, Keys)
 
     def to_messages(self, a: ckks.Ciphertext | ckks.Operand, *, low: float, step: float) -> tfhe.Ciphertext:
         """Real slots as messages for TFHE: slot `low + m step` becomes m, others what is nearest.
@@ -208,9 +208,9 @@ class Crossing:
         ParameterError for a step so small that a table would read the bridge's noise more often than the
         evaluator's `max_p_fail_log2` allows (`Bridge.noise`).
         """
-        low, step = _number("low", low), _number("step", step)
+        low, step = real("low", low), real("step", step)
         self._expect_readable(step)
-        data = self._core.to_messages(self._ckks, self._keys, a, low, step)
+        data = self._core.to_messages(self._ckks, self._keys, _ciphertext(a), low, step)
         return tfhe.Ciphertext(self._bridge._tfhe, data, (self._bridge.slots,), np.dtype(np.uint8))
 
     def to_slots(self, a: tfhe.Ciphertext, values: Iterable[float]) -> ckks.Ciphertext:
@@ -219,7 +219,7 @@ class Crossing:
         values : one for each message; they must span 1/8 at least. The largest and the smallest come out
             with the precision of the bootstrap, others with noise (`Bridge.noise`)
         """
-        array = _instance(a, tfhe.Ciphertext)
+        array = instance(a, tfhe.Ciphertext)
         return self._core.to_slots(
             self._ckks, self._tfhe._evaluator, self._keys, array._data, _values(values)
         )
@@ -238,14 +238,14 @@ class Crossing:
         table : values for `low`, `low + step`, ..., or a function of these numbers
         progress : True for a bar, or a function f(done, total, what), as `crenel.progress` takes
         """
-        low, step = _number("low", low), _number("step", step)
+        low, step = real("low", low), real("step", step)
         if callable(table):
             table = [table(low + step * m) for m in range(self._bridge.messages)]
         return self._core.lut(
             self._ckks,
             self._tfhe._evaluator,
             self._keys,
-            a,
+            _ciphertext(a),
             low,
             step,
             _values(table),
@@ -277,10 +277,10 @@ class Crossing:
             self._tfhe._evaluator,
             self._keys,
             a,
-            _number("threshold", threshold),
-            _number("bound", bound),
-            _number("less", less),
-            _number("otherwise", otherwise),
+            real("threshold", threshold),
+            real("bound", bound),
+            real("less", less),
+            real("otherwise", otherwise),
             progress,
         )
 
@@ -299,7 +299,7 @@ class Crossing:
         """
         steps = self.compare(a, 0.0, bound=bound)
         own = _ciphertext(a).bound
-        most = min(_number("bound", bound), own) if own > 0 else _number("bound", bound)
+        most = min(real("bound", bound), own) if own > 0 else real("bound", bound)
         return (self._ckks(a) * self._ckks(steps)).ciphertext.with_bound(most)
 
     def maximum(
@@ -361,7 +361,7 @@ class Crossing:
 
 
 def _ciphertext(value: ckks.Ciphertext | ckks.Operand) -> ckks.Ciphertext:
-    return value.ciphertext if isinstance(value, ckks.Operand) else _instance(value, ckks.Ciphertext)
+    return value.ciphertext if isinstance(value, ckks.Operand) else instance(value, ckks.Ciphertext)
 
 
 def _within_both(
@@ -370,15 +370,6 @@ def _within_both(
     """One of each pair: within the larger bound of both, which sums do not know."""
     most = max(_ciphertext(a).bound, _ciphertext(b).bound)
     return found.with_bound(most) if 0 < most < math.inf else found
-
-
-def _number(name: str, value: object) -> float:
-    if not isinstance(value, Real):
-        raise TypeError(f"{name}: expected a real number, got {type(value).__name__}")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ParameterError(f"{name} is too large for a float", {"name": name}) from None
 
 
 def _values(values: Iterable[float]) -> npt.NDArray[np.float64]:
@@ -401,21 +392,12 @@ def _values(values: Iterable[float]) -> npt.NDArray[np.float64]:
     return array
 
 
-T = TypeVar("T")
-
-
-def _instance(value: object, kind: type[T]) -> T:
-    if not isinstance(value, kind):
-        raise TypeError(f"expected {kind.__module__}.{kind.__name__}, got {type(value).__name__}")
-    return value
-
-
 def _tfhe_client(client: tfhe.Client) -> tfhe.Client:
-    return _instance(client, tfhe.Client)
+    return instance(client, tfhe.Client)
 
 
 def _tfhe_context(context: tfhe.Context) -> tfhe.Context:
-    return _instance(context, tfhe.Context)
+    return instance(context, tfhe.Context)
 
 
 __all__ = [

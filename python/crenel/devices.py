@@ -14,6 +14,7 @@ from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from crenel import _crenel
 from crenel._crenel import Device
+from crenel.arguments import items, wrong
 from crenel.errors import Cancelled, CrenelError, DeviceError, ParameterError
 from crenel.pickling import refuse
 from crenel.progress_bar import Bar, Callback
@@ -45,12 +46,14 @@ def opened(devices: Sequence[str | Device] | None) -> tuple[Device, ...]:
             {"devices": str(devices)},
         )
     made: list[Device] = []
-    for device in devices:
+    for device in items("devices", devices):
         if any(device is other for other in made):
             raise ParameterError(
                 f"{device!r} is in the pool already: name it a second time for a second stream of work",
                 {"device": device.name if isinstance(device, Device) else str(device)},
             )
+        if not isinstance(device, (str, Device)):
+            wrong("devices", "names and crenel.Device objects", device)
         made.append(device if isinstance(device, Device) else Device(device))
     if not made:
         raise ParameterError("a pool of no devices, expected at least one", {"devices": 0})

@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 import crenel
 from crenel import ablation, ckks
 from crenel._crenel import Optimisations
-from crenel.errors import DeviceError, InsecureParametersWarning, OutOfMemoryError, ParameterError
+from crenel.errors import InsecureParametersWarning, ParameterError
 from crenel.records import record
 from crenel.sweep import levels_of
 
@@ -42,6 +42,7 @@ IN_A_ROW = 16  # operations of a replayed graph, which copies its inputs and res
 # products are near 1, and a scale of 2^28 or more leaves far smaller ones.
 TOLERANCE = 2.0**-8
 Row = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,8 @@ def measure(
                         say(f"{axis} {x}: {point['name']}")
                         found.rows.append({"axis": axis, "x": x, **point})
                     gc.collect()
-            except OutOfMemoryError as error:
-                found.left_out.append(LeftOut(axis, x, "", str(error)))
+            except MemoryError as error:  # OutOfMemoryError, and NumPy's
+                found.left_out.append(LeftOut(axis, x, "", str(error) or "out of memory"))
             gc.collect()
     return found
 
@@ -139,12 +140,30 @@ def _generated(log_n: int, plan: Plan) -> ckks.Params:
 
 Point = Row | LeftOut
 Points = Iterator[tuple[int, Callable[[], Iterable[Point]]]]
-"""Places on an axis, and what measures all that is asked for there."""
+"""Places on an axis, and what measures all that is asked for there: whatever takes memory is made there."""
 
 
 def _left_out(name: str, why: str) -> LeftOut:
     """Of a place that `measure` knows."""
     return LeftOut("", 0, name, why)
+
+
+class _Shared(Generic[T]):
+    """What all places of an axis use: made at the first of them, and no second time where it failed."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._made: T | MemoryError | None = None
+
+    def __call__(self) -> T:
+        if self._made is None:
+            try:
+                self._made = self._make()
+            except MemoryError as error:
+                self._made = error.with_traceback(None)  # which would hold what was made before it
+        if isinstance(self._made, MemoryError):
+            raise self._made
+        return self._made
 
 
 def _over_rings(device: crenel.Device, plan: Plan) -> Points:
@@ -159,27 +178,29 @@ def _over_rings(device: crenel.Device, plan: Plan) -> Points:
 
 
 def _over_limbs(device: crenel.Device, plan: Plan) -> Points:
-    world = World(ablation.of(plan.params), device, plan)
-    limbs = [sum(level) for level in world.params.levels]
+    params = ablation.of(plan.params)
+    world = _Shared(lambda: World(params, device, plan))
+    limbs = [sum(level) for level in params.levels]
 
     def of(level: int) -> Iterator[Point]:
         for name in OPERATIONS:
             if level == 0 and name in ("hmult", "rescale"):
                 yield _left_out(name, "a product takes a level, and none is left")
             else:
-                yield world.row(name, level, 1)
+                yield world().row(name, level, 1)
 
     for level in levels_of(limbs, plan.steps):
         yield limbs[level], partial(of, level)
 
 
 def _over_batches(device: crenel.Device, plan: Plan) -> Points:
-    world = World(ablation.of(plan.params), device, plan)
-    level = min(range(1, world.params.max_level + 1), key=lambda k: abs(sum(world.params.levels[k]) - 24))
+    params = ablation.of(plan.params)
+    world = _Shared(lambda: World(params, device, plan))
+    level = min(range(1, params.max_level + 1), key=lambda k: abs(sum(params.levels[k]) - 24))
 
     def of(batch: int) -> Iterator[Point]:
         for name in OPERATIONS:
-            yield world.row(name, level, batch)
+            yield world().row(name, level, batch)
 
     for batch in plan.batches:
         yield batch, partial(of, batch)
@@ -187,13 +208,14 @@ def _over_batches(device: crenel.Device, plan: Plan) -> Points:
 
 def _over_slots(device: crenel.Device, plan: Plan) -> Points:
     params = ablation.of(plan.boot)
-    context = ckks.Context(params, device=device)
+    shared = _Shared(lambda: ckks.Context(params, device=device))
     rng = np.random.default_rng(plan.seed)
 
     def of(slots: int) -> Iterator[Point]:
         if slots > params.slots:
             yield _left_out("bootstrap", f"{plan.boot} has {params.slots} slots")
             return
+        context = shared()
         client = context.keygen()
         options = ckks.BootstrapOptions(slots=slots)
         keys = client.evaluation_keys(bootstrap=options)
@@ -230,6 +252,9 @@ def _over_threads(device: crenel.Device, plan: Plan) -> Points:
             yield _left_out("", f"this process may use {allowed}")
             return
         record = _child(plan, threads)
+        if isinstance(record, LeftOut):
+            yield record
+            return
         for row in record["results"]:
             yield {name: value for name, value in row.items() if name not in ("axis", "x")} | {
                 "threads": threads
@@ -241,8 +266,9 @@ def _over_threads(device: crenel.Device, plan: Plan) -> Points:
         yield threads, partial(of, threads)
 
 
-def _child(plan: Plan, threads: int) -> dict[str, Any]:
-    """The record of a process with so many threads; a wrong result is one of its rows."""
+def _child(plan: Plan, threads: int) -> dict[str, Any] | LeftOut:
+    """The record of a process with so many threads; a wrong result is one of its rows. Or how it ended:
+    one that takes too much memory may be killed."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "growth.json"
         words = [sys.executable, "-m", "crenel", "bench", "growth", "--device", "cpu", "--axes", "batch"]
@@ -251,11 +277,8 @@ def _child(plan: Plan, threads: int) -> dict[str, Any]:
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
         done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
         if not path.is_file():
-            raise DeviceError(
-                f"the process with {threads} threads ended with status {done.returncode} and no record: "
-                f"{done.stderr.strip()[-300:]}",
-                {"threads": threads, "status": done.returncode},
-            )
+            told = done.stderr.strip()[-300:]
+            return _left_out("", f"its process ended with status {done.returncode} and no record: {told}")
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 

@@ -32,8 +32,8 @@ inline Rules to_rules(const tfhe::StepTable& table) {
   return rules;
 }
 
-inline tfhe::StoredForm stored_form(bool packed) {
-  return packed ? tfhe::StoredForm::lists : tfhe::StoredForm::switched;
+inline tfhe::StoredForm stored_form(bool lists) {
+  return lists ? tfhe::StoredForm::lists : tfhe::StoredForm::switched;
 }
 
 using TfheCiphertext = Bound<tfhe::Ciphertext, tfhe::Context>;

@@ -110,10 +110,10 @@ void bind_messages(nb::module_& m) {
           "a"_a, ReleaseGil())
       .def(
           "compress",
-          [](const Evaluator& ev, const TfheCiphertext& a, bool packed) {
-            return TfheCompressed{ev.context(), ev.compress(a.value, stored_form(packed))};
+          [](const Evaluator& ev, const TfheCiphertext& a, bool lists) {
+            return TfheCompressed{ev.context(), ev.compress(a.value, stored_form(lists))};
           },
-          "a"_a, "packed"_a = false, ReleaseGil())
+          "a"_a, "lists"_a = false, ReleaseGil())
       .def(
           "decompress",
           [](const Evaluator& ev, const TfheCompressed& c) {

@@ -151,11 +151,11 @@ void bind_others(Class& c) {
           "a"_a, "bits"_a, "signed"_a, ReleaseGil())
       .def(
           "compress",
-          [](const E& ev, const TfheIntegers& a, bool packed) {
+          [](const E& ev, const TfheIntegers& a, bool lists) {
             return TfheCompressed{ev.evaluator().context(),
-                                  ev.compress(a.value, stored_form(packed))};
+                                  ev.compress(a.value, stored_form(lists))};
           },
-          "a"_a, "packed"_a = false, ReleaseGil())
+          "a"_a, "lists"_a = false, ReleaseGil())
       .def(
           "decompress",
           [](const E& ev, const TfheCompressed& c) { return wrap(ev, ev.decompress(c.value)); },

@@ -70,10 +70,10 @@ void bind_tfhe_context(nb::module_& m) {
           "packing"_a = false, "lists"_a = false)
       .def(
           "stored_bytes",
-          [](const Context& c, u64 size, bool packed) {
-            return tfhe::stored_bytes(c, size, stored_form(packed));
+          [](const Context& c, u64 size, bool lists) {
+            return tfhe::stored_bytes(c, size, stored_form(lists));
           },
-          "size"_a, "packed"_a = false)
+          "size"_a, "lists"_a = false)
       .def("keygen", &Context::keygen, ReleaseGil())
       .def("client_from_secret_key", &import_client, "data"_a)
       .def(
@@ -168,7 +168,7 @@ void bind_compressed(nb::module_& m) {
       .def_prop_ro("integer_bits", [](const TfheCompressed& c) { return c.value.integer_bits(); })
       .def_prop_ro("signed", [](const TfheCompressed& c) { return c.value.is_signed(); })
       .def_prop_ro(
-          "packed",
+          "lists",
           [](const TfheCompressed& c) { return c.value.form() == tfhe::StoredForm::lists; })
       .def_prop_ro("secret_key_id",
                    [](const TfheCompressed& c) { return c.value.secret_key_id().text(); })
@@ -197,7 +197,7 @@ void bind_keys(nb::module_& m) {
           "Is there a key for Evaluator.pack?")
       .def_prop_ro(
           "has_lists", [](const TfheKeys& k) { return k.value.has_lists(); },
-          "Is there a key for Evaluator.compress(packed=True)?")
+          "Is there a key for Evaluator.compress(lists=True)?")
       .def(
           "to_bytes",
           [](const TfheKeys& k) {

@@ -335,15 +335,25 @@ def test_sets_that_do_not_fit(world):
 
 def test_grids_and_tables_that_are_none(world):
     a = world.encrypt(np.zeros(64))
-    for low, step in ((0.0, 0.0), (0.0, -1.0), (math.nan, 1.0), (0.0, math.inf), (math.inf, 1.0)):
-        with pytest.raises(crenel.ParameterError, match="grid"):
+    for low, step in ((0.0, 0.0), (0.0, -1.0), (0.0, math.inf), (0.0, 2.0**-410), (0.0, 2.0**410)):
+        with pytest.raises(crenel.ParameterError, match="in steps of .* more than 2.-410") as caught:
             world.across.to_messages(a, low=low, step=step)
+        assert caught.value.fields["step"] == step
+    for low in (math.nan, math.inf):
+        with pytest.raises(crenel.ParameterError, match="grid from (nan|inf), expected a finite number"):
+            world.across.to_messages(a, low=low, step=1.0)
     for values in ([0.0] * 16, range(15), [math.nan] * 16, [0.0] * 15 + [1e300], np.zeros((4, 4)), "abc"):
         with pytest.raises(crenel.ParameterError, match="value"):
             world.across.lut(a, values, low=LOW, step=STEP)
-    for threshold, bound in ((math.nan, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, math.inf)):
-        with pytest.raises(crenel.ParameterError, match="threshold"):
-            world.across.compare(a, threshold, bound=bound)
+    with pytest.raises(crenel.ParameterError, match="a threshold of nan, expected a finite number"):
+        world.across.compare(a, math.nan, bound=1.0)
+    for bound in (0.0, -1.0, math.inf, math.nan, 2.0**-400, 2.0**400):
+        with pytest.raises(crenel.ParameterError, match="a bound of .* less than 2.400") as caught:
+            world.across.compare(a, 0.0, bound=bound)
+        assert math.isnan(bound) or caught.value.fields["bound"] == bound
+        with pytest.raises(crenel.ParameterError, match="a bound of"):
+            world.bridge.resolution(bound)
+    assert 0 < world.bridge.resolution(2.0**-399) < world.bridge.resolution(2.0**399) < math.inf
     with pytest.raises(crenel.ParameterError, match="between the smallest"):
         world.across.compare(a, 0.0, bound=1.0, less=0.5, otherwise=0.5)
 

@@ -147,10 +147,10 @@ def read_stored(kept):
     ev = context.evaluator(keys, max_p_fail_log2=-90)
     for form in ("switched", "lists"):
         found = context.compressed_from_bytes(kept.data(f"stored-{form}"))
-        assert found.packed == (form == "lists")
+        assert found.lists == (form == "lists")
         messages = kept.value(f"stored-{form}", "messages")
         assert (client.decrypt(ev.decompress(found)) == messages).all()
-    assert ev.compress(client.encrypt([1], bits=4), packed=True).packed  # the key packs
+    assert ev.compress(client.encrypt([1], bits=4), lists=True).lists  # the key packs
 
 
 def test_stored_arrays(kept):

@@ -74,6 +74,47 @@ def test_no_point_is_begun_after_the_limit(capfd):
     assert "ciphertexts of one call 3: 0 s of all were over (--limit)" in capfd.readouterr().out
 
 
+def test_memory_that_ends_while_an_axis_begins_keeps_the_others(monkeypatch, capfd, tmp_path):
+    """Nothing measured is lost, every place says why, and what failed is not tried again for each."""
+    errors = [crenel.OutOfMemoryError("no room for keys"), MemoryError()]
+    honest = growth.World
+
+    def making(params, device, plan):
+        if params.name:  # not the rings of the first axis
+            raise errors.pop()
+        return honest(params, device, plan)
+
+    monkeypatch.setattr(growth, "World", making)
+    words = [
+        "bench",
+        "growth",
+        "--device",
+        "cpu",
+        *SMALL,
+        "--log-n",
+        "10",
+        "--batches",
+        "1,2",
+        "--steps",
+        "2",
+    ]
+    path = tmp_path / "growth.json"
+    assert main([*words, "--axes", "limbs,batch,log_n", "--json", str(path)]) in (0, None)
+    found = json.loads(path.read_text())
+    assert [row["axis"] for row in found["results"]] == ["log_n"] * len(growth.OPERATIONS)
+    left = [(each["axis"], each["why"]) for each in found["left_out"] if not each["name"]]
+    assert sorted(left) == [("batch", "no room for keys")] * 2 + [("limbs", "out of memory")] * 2
+    assert not errors
+    assert "no room for keys" in capfd.readouterr().out
+
+
+def test_a_process_that_is_killed_leaves_a_point_out(monkeypatch):
+    ended = subprocess.CompletedProcess([], -9, "", "killed")
+    monkeypatch.setattr(growth.subprocess, "run", lambda *_, **__: ended)
+    found = growth.measure(crenel.Device("cpu"), ["threads"], growth.Plan(threads=(1,)))
+    assert not found.rows and "status -9 and no record: killed" in found.left_out[0].why
+
+
 def test_memory_that_is_not_there_leaves_a_point_out(monkeypatch, capfd):
     right = growth.World.row
 
@@ -86,14 +127,6 @@ def test_memory_that_is_not_there_leaves_a_point_out(monkeypatch, capfd):
     words = ["--axes", "batch", "--batches", "1,3"]
     assert main(["bench", "growth", "--device", "cpu", *SMALL, *words]) in (0, None)
     assert "ciphertexts of one call 3: 3 ciphertexts do not fit" in capfd.readouterr().out
-
-
-def test_a_process_that_dies_is_told(monkeypatch):
-    done = subprocess.CompletedProcess([], -9, "", "Killed\n")
-    monkeypatch.setattr(growth.subprocess, "run", lambda *_, **__: done)
-    plan = growth.Plan(params="toy-leveled-n13-s40", threads=(1,))
-    with pytest.raises(crenel.DeviceError, match="with 1 threads ended with status -9 and no record: Killed"):
-        growth.measure(crenel.Device("cpu"), ["threads"], plan)
 
 
 def test_what_a_process_of_so_many_threads_leaves_out_is_told(monkeypatch):

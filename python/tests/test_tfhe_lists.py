@@ -41,17 +41,17 @@ def test_arrays_come_back(world, rng):
     cases = ((wide, {}, "integer", 8), (small, {"bits": 4}, "message", 1), (bits, {}, "bit", 1))
     for values, options, kind, each in cases:
         a = client.encrypt(values, **options)
-        stored = ev.compress(a, packed=True)
+        stored = ev.compress(a, lists=True)
         assert (stored.shape, stored.dtype, stored.kind) == (a.shape, a.dtype, kind)
-        assert stored.packed and not ev.compress(a).packed
+        assert stored.lists and not ev.compress(a).lists
         assert stored.blocks == values.size * each
-        assert stored.nbytes == world.context.stored_bytes(stored.blocks, packed=True)
+        assert stored.nbytes == world.context.stored_bytes(stored.blocks, lists=True)
         again = client.context.compressed_from_bytes(stored.to_bytes())
-        assert again.to_bytes() == stored.to_bytes() and again.packed
+        assert again.to_bytes() == stored.to_bytes() and again.lists
         for found in (ev.decompress(stored), ev.decompress(again)):
             assert found.kind == kind and type(found) is type(a)
             np.testing.assert_array_equal(client.decrypt(found), values)
-    total = ev.add(ev.decompress(ev.compress(ev.add(client.encrypt(wide), 7), packed=True)), 5)
+    total = ev.add(ev.decompress(ev.compress(ev.add(client.encrypt(wide), 7), lists=True)), 5)
     np.testing.assert_array_equal(client.decrypt(total), wide + np.int16(12))
 
 
@@ -59,9 +59,9 @@ def test_more_than_one_list(rng):
     """N messages fill a list; the next has what is left. Each stands where it stood."""
     world = made("cpu")
     m = rng.integers(0, 16, N + 3).astype(np.uint8)
-    stored = world.ev.compress(world.client.encrypt(m, bits=4), packed=True)
-    assert stored.nbytes == world.context.stored_bytes(N, packed=True) + world.context.stored_bytes(
-        3, packed=True
+    stored = world.ev.compress(world.client.encrypt(m, bits=4), lists=True)
+    assert stored.nbytes == world.context.stored_bytes(N, lists=True) + world.context.stored_bytes(
+        3, lists=True
     )
     np.testing.assert_array_equal(world.client.decrypt(world.ev.decompress(stored)), m)
 
@@ -72,10 +72,10 @@ def test_sizes_of_the_set_for_use():
     for blocks in (1, 32, 2048, 2049, 10_000):
         lists, last = divmod(blocks, 2048)
         expected = 16 // 8 * (lists * 2 * 2048 + (2048 + last if last else 0))
-        assert context.stored_bytes(blocks, packed=True) == expected
+        assert context.stored_bytes(blocks, lists=True) == expected
         assert context.stored_bytes(blocks) == 1298 * blocks
-    assert context.stored_bytes(2048, packed=True) / 2048 == 4
-    assert context.stored_bytes(1, packed=True) > context.stored_bytes(1)
+    assert context.stored_bytes(2048, lists=True) / 2048 == 4
+    assert context.stored_bytes(1, lists=True) > context.stored_bytes(1)
     more = context.key_wire_bytes(lists=True) - context.key_wire_bytes()
     assert 0 < more < 1 << 20
     assert context.key_bytes(lists=True) - context.key_bytes() == 2 * (more - 32)
@@ -89,7 +89,7 @@ def test_the_set_for_use(rng):
     client, ev = world.client, world.ev
     m = rng.integers(0, 16, 300).astype(np.uint8)
     a = client.encrypt(m, bits=4)
-    words = load(ev.compress(a, packed=True).to_bytes())["words"].view("<u2").astype(np.int64)
+    words = load(ev.compress(a, lists=True).to_bytes())["words"].view("<u2").astype(np.int64)
     masks, bodies, modulus = words[:2048], words[2048:], 65535
     secret = (
         load(client.export_secret_key())["coefficients"].view(np.int8).reshape(-1)[-2048:].astype(np.int64)
@@ -104,7 +104,7 @@ def test_the_set_for_use(rng):
     model = (1 + 2048 * 2 / 3) / 12  # rounding; packing is 2^-15 of it
     print(f"variance {found:.1f}, model {model:.1f}")
     assert 0.5 * model < found < 1.55 * model  # six times sqrt(2 / 300), and the secret's weight
-    some = ev.compress(client.encrypt(m[:5], bits=4), packed=True)
+    some = ev.compress(client.encrypt(m[:5], bits=4), lists=True)
     np.testing.assert_array_equal(client.decrypt(ev.decompress(some)), m[:5])
 
 
@@ -115,10 +115,10 @@ def test_steps_and_lists_go_together(world, rng):
     m = rng.integers(0, 16, 3).astype(np.uint8)
     a = world.client.encrypt(m, bits=4)
     ev = world.context.evaluator(keys, steps=(4,), step_table=[(9, 4)], max_p_fail_log2=TOY)
-    with_steps = ev.decompress(ev.compress(a, packed=True))
+    with_steps = ev.decompress(ev.compress(a, lists=True))
     alone = other.evaluator(other.evaluation_keys_from_bytes(keys.to_bytes()), max_p_fail_log2=TOY)
-    stored = alone.compress(other.ciphertext_from_bytes(a.to_bytes()), packed=True)
-    assert stored.to_bytes() == ev.compress(a, packed=True).to_bytes()
+    stored = alone.compress(other.ciphertext_from_bytes(a.to_bytes()), lists=True)
+    assert stored.to_bytes() == ev.compress(a, lists=True).to_bytes()
     found = alone.decompress(stored)  # its claim of noise is that of its one step
     assert (tensor(found.to_bytes(), "rows") == tensor(with_steps.to_bytes(), "rows")).all()
     np.testing.assert_array_equal(world.client.decrypt(with_steps), m)
@@ -129,11 +129,11 @@ def test_what_cannot_be_stored_is_said(world, rng):
     a = client.encrypt(rng.integers(0, 16, 3).astype(np.uint8), bits=4)
     plain = world.context.evaluator(world.client.evaluation_keys(), max_p_fail_log2=TOY)
     with pytest.raises(tfhe.KeyMissingError, match="lists=True"):
-        plain.compress(a, packed=True)
-    stored = ev.compress(a, packed=True)
+        plain.compress(a, lists=True)
+    stored = ev.compress(a, lists=True)
     assert plain.decompress(stored).shape == a.shape  # that takes no key of its own
     strict = world.context.evaluator(world.keys, max_p_fail_log2=-1e6)
-    for call in (lambda: strict.compress(a, packed=True), lambda: strict.decompress(stored)):
+    for call in (lambda: strict.compress(a, lists=True), lambda: strict.decompress(stored)):
         with pytest.raises(tfhe.ParameterError, match="compression: a bootstrap"):
             call()
     with pytest.raises(tfhe.UnsupportedError, match="lut4-128"):
@@ -142,12 +142,12 @@ def test_what_cannot_be_stored_is_said(world, rng):
     for call in (
         lambda: classic.client.evaluation_keys(lists=True),
         lambda: classic.context.key_wire_bytes(lists=True),
-        lambda: classic.context.stored_bytes(3, packed=True),
+        lambda: classic.context.stored_bytes(3, lists=True),
     ):
         with pytest.raises(tfhe.UnsupportedError, match="groups"):
             call()
     with pytest.raises(tfhe.ParameterError, match="blocks is 0"):
-        world.context.stored_bytes(0, packed=True)
+        world.context.stored_bytes(0, lists=True)
     stranger = world.context.keygen()
     foreign = world.context.evaluator(stranger.evaluation_keys(lists=True), max_p_fail_log2=TOY)
     with pytest.raises(tfhe.StateError, match="secret key"):
@@ -157,7 +157,7 @@ def test_what_cannot_be_stored_is_said(world, rng):
 def test_damaged_files_are_refused(world, rng):
     client, ev = world.client, world.ev
     load = world.context.compressed_from_bytes
-    data = ev.compress(client.encrypt(rng.integers(0, 256, 2).astype(np.uint8)), packed=True).to_bytes()
+    data = ev.compress(client.encrypt(rng.integers(0, 256, 2).astype(np.uint8)), lists=True).to_bytes()
     for change, where in (
         ({"form": "switched"}, "words"),
         ({"form": "folded"}, "form"),
@@ -189,7 +189,7 @@ def test_damaged_files_are_refused(world, rng):
 
 def test_bits_behind_the_last_word_are_zero(world, rng):
     data = world.ev.compress(
-        world.client.encrypt(rng.integers(0, 16, 3).astype(np.uint8), bits=4), packed=True
+        world.client.encrypt(rng.integers(0, 16, 3).astype(np.uint8), bits=4), lists=True
     )
     words = tensor(data.to_bytes(), "words")
     assert len(words) * 8 - (N + 3) * 13 == 1
@@ -209,7 +209,7 @@ def table():
     context = tfhe.Context(tfhe.preset("lut4-128"), device="cpu")
     lines = ["| Messages | each by itself, bytes | in lists, bytes | a message |", "|---|---|---|---|"]
     for count in (1, 2, 4, 32, 256, 2048, 20_480):
-        alone, lists = context.stored_bytes(count), context.stored_bytes(count, packed=True)
+        alone, lists = context.stored_bytes(count), context.stored_bytes(count, lists=True)
         lines.append(f"| {count:,} | {alone:,} | {lists:,} | {lists / count:,.1f} |")
     more = context.key_wire_bytes(lists=True) - context.key_wire_bytes()
     lines += ["", f"The key for it is {more:,} bytes to send."]
@@ -233,5 +233,5 @@ def test_pools_store_on_the_first_device(rng):
     client = pool.context.keygen()
     ev = pool.evaluator(client.evaluation_keys(lists=True), max_p_fail_log2=TOY)
     m = rng.integers(0, 16, 5).astype(np.uint8)
-    stored = ev.compress(client.encrypt(m, bits=4), packed=True)
+    stored = ev.compress(client.encrypt(m, bits=4), lists=True)
     np.testing.assert_array_equal(client.decrypt(ev.decompress(stored)), m)

@@ -196,23 +196,41 @@ KeyFacts Bridge::key_facts() const {
   return facts;
 }
 
+namespace {
+
+// Steps and bounds within 2^-k and 2^k have variances that are numbers.
+constexpr int kLogMostBound = 400;
+constexpr int kLogMostStep = kLogMostBound + 10;  // of 2^8 steps and fewer in two bounds
+
+bool within(double value, int log_most) {
+  return value > std::ldexp(1.0, -log_most) && value < std::ldexp(1.0, log_most);
+}
+
+std::string range(int log_most) {
+  return cat("more than 2^-", log_most, " and less than 2^", log_most);
+}
+
+}  // namespace
+
 Bridge::State::Circle Bridge::State::circle(const Grid& grid) const {
-  const double length = grid.step * plain_modulus();
-  if (!std::isfinite(grid.low) || !(grid.step > 0) || !std::isfinite(length) ||
-      !(length > 0x1p-1000))
-    throw ParameterError(cat("a grid from ", grid.low, " in steps of ", grid.step,
-                             ", expected finite numbers and positive steps"),
-                         {{"low", grid.low}, {"step", grid.step}});
-  return {grid.low, length};
+  if (!std::isfinite(grid.low))
+    throw ParameterError(cat("a grid from ", grid.low, ", expected a finite number"),
+                         {{"low", grid.low}});
+  if (!within(grid.step, kLogMostStep))
+    throw ParameterError(cat("a grid in steps of ", grid.step, ", expected ", range(kLogMostStep)),
+                         {{"step", grid.step}, {"expected", range(kLogMostStep)}});
+  return {grid.low, grid.step * plain_modulus()};
 }
 
 // The ends of the range stay as far from half a turn as reading moves phases in all but 2^-128 of
 // all cases.
 Bridge::State::Circle Bridge::State::circle(double threshold, double bound) const {
-  if (!std::isfinite(threshold) || !(bound > 0x1p-500) || !(bound < 0x1p500))
-    throw ParameterError(cat("a threshold of ", threshold, " with slots within ", bound,
-                             " of it, expected finite numbers and a positive bound"),
-                         {{"threshold", threshold}, {"bound", bound}});
+  if (!std::isfinite(threshold))
+    throw ParameterError(cat("a threshold of ", threshold, ", expected a finite number"),
+                         {{"threshold", threshold}});
+  if (!within(bound, kLogMostBound))
+    throw ParameterError(cat("a bound of ", bound, ", expected ", range(kLogMostBound)),
+                         {{"bound", bound}, {"expected", range(kLogMostBound)}});
   constexpr double kDeviations = 13.4;  // sqrt(2 ln 2^129)
   const double reading =
       std::sqrt(tfhe::reading_variance(tfhe.state().plan, log_q())) * std::exp2(-double(log_q()));

@@ -52,8 +52,8 @@ class Encapsulation {
   explicit Encapsulation(const RingContext& ring);
 
   /// Level 0 to level 0: the same message under the sparse secret. Adds errors of variance
-  /// 10.5 N (k / 12) (q0 / P')^2, of a digit of k primes, and (2 / 12) (weight + 1), of a division
-  /// by two.
+  /// 10.5 N (k / 12) (q0 / P')^2, of a digit of k primes, and (weight + 1) / 12, of the division by
+  /// P', which rounds.
   Poly to_sparse(device::Stream& stream, ConstView ciphertext,
                  const KeyView& dense_to_sparse) const;
   /// ModRaise. A ciphertext of level 0 under the sparse secret is lifted as it stands, to the

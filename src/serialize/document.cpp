@@ -141,7 +141,7 @@ void DocumentReader::require_memory(u64 bytes) const {
   u64 needed = 0;
   if (__builtin_add_overflow(bytes, kHeaderFactor * file_.header().size(), &needed))
     needed = ~u64{0};
-  if (needed > max_bytes_) reject_size(kind_, needed, max_bytes_);
+  if (needed > max_bytes_) reject_contents(kind_, needed, max_bytes_);
 }
 
 const JsonString& DocumentReader::entry(const std::string& name) {

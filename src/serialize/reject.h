@@ -44,19 +44,31 @@ inline std::string quote(std::string_view text) {
 }
 
 /// Throws SerializationError for what would take more memory than allowed. Fields needed and
-/// max_bytes besides.
-[[noreturn]] inline void reject_size(std::string where, u64 needed, u64 max_bytes) {
-  std::string found = cat("contents that take ", needed, " bytes of memory");
+/// max_bytes besides. `found` ends in what takes it, `purpose` says what more memory is for.
+[[noreturn]] inline void reject_size(std::string where, std::string found, const char* purpose,
+                                     u64 needed, u64 max_bytes) {
+  found += cat(needed, " bytes of memory");
   std::string expected = cat("at most ", max_bytes, " bytes");
   // Before the throw: arguments of one call have no order, and the fields take the texts away.
-  const std::string message = cat("cannot load ", where, ": found ", found, ", expected ", expected,
-                                  " (to load it all the same, pass max_bytes=", needed,
-                                  "; in C++, LoadLimits{", needed, "})");
+  const std::string message =
+      cat("cannot load ", where, ": found ", found, ", expected ", expected, " (", purpose,
+          ", pass max_bytes=", needed, "; in C++, LoadLimits{", needed, "})");
   throw SerializationError(message, {{"where", std::move(where)},
                                      {"found", std::move(found)},
                                      {"expected", std::move(expected)},
                                      {"needed", needed},
                                      {"max_bytes", max_bytes}});
+}
+
+[[noreturn]] inline void reject_contents(std::string where, u64 needed, u64 max_bytes) {
+  reject_size(std::move(where), "contents that take ", "to load it all the same", needed,
+              max_bytes);
+}
+
+/// What it describes is not known before it was read.
+[[noreturn]] inline void reject_header(u64 needed, u64 max_bytes) {
+  reject_size("header", "tables of names that alone take ", "to be told of the whole", needed,
+              max_bytes);
 }
 
 }  // namespace crenel::serialize

@@ -150,8 +150,8 @@ void SafetensorsFile::read_length(u64 max_bytes) {
     reject("header length", cat(header_bytes_),
            cat("at most the ", file_bytes_ - 8, " bytes that follow (is the file truncated?)"), 0);
   if (header_bytes_ % 8 != 0) reject("header length", cat(header_bytes_), "a multiple of 8", 0);
-  if (kHeaderFactor * header_bytes_ > max_bytes)
-    reject_size("header", kHeaderFactor * header_bytes_, max_bytes);
+  const u64 tables = kHeaderFactor * header_bytes_;
+  if (tables > std::max(max_bytes, LoadLimits::kReadHeader)) reject_header(tables, max_bytes);
 }
 
 void SafetensorsFile::read_header() {

@@ -40,8 +40,9 @@ inline constexpr u64 kHeaderFactor = 24;
 /// header, so that what was checked is what is used, and none of the payload.
 class SafetensorsFile {
  public:
-  /// Refuses a header that would take more than `max_bytes` before it is copied. The bytes must
-  /// stay as they are while this object and what is loaded from it are being made.
+  /// Refuses a header that would take more than `max_bytes`, and than LoadLimits::kReadHeader,
+  /// before it is copied. The bytes must stay as they are while this object and what is loaded from
+  /// it are being made.
   explicit SafetensorsFile(std::span<const u8> bytes, u64 max_bytes = LoadLimits::kArrayBytes);
   /// Reads the header only. The file outlives this object.
   explicit SafetensorsFile(const InputFile& file, u64 max_bytes = LoadLimits::kArrayBytes);

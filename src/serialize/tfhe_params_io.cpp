@@ -142,6 +142,7 @@ Params params_from_bytes(std::span<const u8> bytes, bool allow_insecure, const L
   const std::string name = spec.name;
   const u32 slots = static_cast<u32>(file.integer("slots", 1, 16));
   file.text("params_id");  // compared when the parameters are known
+  file.require_memory(0);
   file.finish();
   Params params = checked(std::move(spec), slots, allow_insecure);
   file.require_params(params.id());

@@ -110,7 +110,7 @@ def stored(out: Writer, rng: np.random.Generator) -> None:
     out.put("stored-secret_key.safetensors", client.export_secret_key())
     out.put("stored-evaluation_keys.safetensors", keys.to_bytes())
     out.put("stored-switched.safetensors", ev.compress(a).to_bytes(), messages=small.tolist())
-    out.put("stored-lists.safetensors", ev.compress(a, packed=True).to_bytes(), messages=small.tolist())
+    out.put("stored-lists.safetensors", ev.compress(a, lists=True).to_bytes(), messages=small.tolist())
 
 
 def network(out: Writer, rng: np.random.Generator) -> None:

@@ -11,7 +11,9 @@ namespace crenel {
 /// Bound on the memory that one load takes, in host and device memory together: the object, the
 /// temporary copies beside it, and the tables of the file's header; for parameters, the tables of a
 /// context made of them. The file itself does not count. It is compared with what the header
-/// states before any of that memory is taken; SerializationError names both numbers.
+/// states before any of that memory is taken; SerializationError names both numbers. A header whose
+/// tables take no more than kReadHeader is read in any case, so that they are those of the whole
+/// load; of a larger one the first refusal names the tables alone.
 ///
 /// The default of arrays and parameters is 256 MiB, which holds one ciphertext of the largest CKKS
 /// parameters that exist; that of evaluation keys is 16 GiB, which holds the keys of every TFHE
@@ -22,6 +24,7 @@ struct LoadLimits {
   static constexpr u64 kArrayBytes = u64{256} << 20;
   static constexpr u64 kKeyBytes = u64{16} << 30;
   static constexpr u64 kFileFactor = 4;
+  static constexpr u64 kReadHeader = u64{4} << 20;
 
   std::optional<u64> max_bytes;  ///< exactly this, instead of the default
 

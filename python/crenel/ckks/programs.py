@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crenel._crenel import Ciphertext, Client, EvaluationKeys, Operand, Params
+from crenel.arguments import instance
 from crenel.ckks.arrays import Array, encrypt
 from crenel.ckks.recorder import Needs, Recorded, Recorder
 from crenel.errors import StateError
@@ -32,7 +33,7 @@ def needs(program: Callable[..., object], params: Params, *inputs: Input) -> Nee
     that would do (``fields["operation"]``, ``["level"]`` that inputs have, ``["needed"]``); UnsupportedError
     for explicit operations of an evaluator. What depends on decrypted numbers cannot be found.
     """
-    recorder = Recorder(params)
+    recorder = Recorder(instance(params, Params, "params"))
     recorder.highest = 0
     started = [_recorded(recorder, given) for given in inputs]
     recorder.lowest = available = recorder.highest
@@ -59,7 +60,7 @@ def keys_for(client: Client, program: Callable[..., object], *inputs: Input) -> 
     Each serves the levels up to the highest that the program uses it at. Keys of several programs are those
     of the union of their needs: ``(needs(f, params, a) | needs(g, params, b)).keys(client)``.
     """
-    return needs(program, client.context.params, *inputs).keys(client)
+    return needs(program, instance(client, Client, "client").context.params, *inputs).keys(client)
 
 
 def _recorded(recorder: Recorder, given: object) -> Recorded | Array:

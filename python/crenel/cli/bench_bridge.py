@@ -6,7 +6,7 @@ import math
 import statistics
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,7 +38,8 @@ def bridge(
     expect_new(file)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureParametersWarning)
-        facts, results, used = _measure(parameters, messages, slots, device, repeats, seed, allow_insecure)
+        bench = _Bench(parameters, messages, slots, device, repeats, seed, allow_insecure)
+        facts, results, used = bench.facts(), bench.results(), bench.device
     print(
         f"{parameters} and {messages} on {used.name}, {slots} slots: keys of the bridge "
         f"{facts['bridge_key_bytes'] / 2**20:.2f} MiB, of CKKS {facts['ckks_key_bytes'] / 2**30:.2f} GiB, "
@@ -51,83 +52,104 @@ def bridge(
     raise typer.Exit(1 if any(r["wrong"] for r in results) else 0)
 
 
-def _measure(
-    parameters: str, messages: str, slots: int, name: str, repeats: int, seed: int, insecure: bool
-) -> tuple[Json, list[Json], Any]:
-    import crenel
-    from crenel import bridge, ckks, tfhe
+class _Bench:
+    """Two contexts with keys of both and between them, and what is timed there."""
 
-    device = crenel.Device(name)
-    context = ckks.Context(ckks.preset(parameters, allow_insecure=insecure), device=device)
-    small = tfhe.Context(tfhe.preset(messages, allow_insecure=insecure), device=device)
-    client, holder = context.keygen(), small.keygen()
-    made = bridge.Bridge(context, small, slots)
-    keys, server = bridge.make_keys(client, holder), client.evaluation_keys(**made.key_options())
-    tables = holder.evaluation_keys()
-    across = made.crossing(context.evaluator(server), small.evaluator(tables), keys)
-    rng = np.random.default_rng(seed)
-    step = 2.0 / made.messages  # a grid from -1 up to 1 - step
-    chosen = rng.integers(0, made.messages, slots)
-    numbers = -1.0 + step * (chosen + rng.uniform(-0.25, 0.25, slots))
-    values = np.linspace(-1.0, 1.0, made.messages) ** 3
-    a = client.encrypt(numbers, slots=slots, level=made.level)
-    results = []
+    def __init__(
+        self, parameters: str, messages: str, slots: int, name: str, repeats: int, seed: int, insecure: bool
+    ) -> None:
+        import crenel
+        from crenel import bridge, ckks, tfhe
 
-    def timed(what: str, run: Callable[[], Any]) -> tuple[Any, Json]:
-        found = run()  # for memory and tables
-        context.synchronize()
-        times = []
-        for _ in range(repeats):
-            began = time.perf_counter()
-            found = run()
-            context.synchronize()
-            times.append(time.perf_counter() - began)
-        return found, {
-            "name": what,
-            "seconds": statistics.median(times),
-            "min_seconds": min(times),
-            "max_seconds": max(times),
+        self.device = crenel.Device(name)
+        self._context = ckks.Context(ckks.preset(parameters, allow_insecure=insecure), device=self.device)
+        self._small = tfhe.Context(tfhe.preset(messages, allow_insecure=insecure), device=self.device)
+        self._client, self._holder = self._context.keygen(), self._small.keygen()
+        self._made = bridge.Bridge(self._context, self._small, slots)
+        self._keys = bridge.make_keys(self._client, self._holder)
+        self._server = self._client.evaluation_keys(**self._made.key_options())
+        self._tables = self._holder.evaluation_keys()
+        evaluators = self._context.evaluator(self._server), self._small.evaluator(self._tables)
+        self._across = self._made.crossing(*evaluators, self._keys)
+        self._repeats, self._seed, self._rng = repeats, seed, np.random.default_rng(seed)
+        self._step = 2.0 / self._made.messages  # a grid from -1 up to 1 - step
+        self._noise = self._made.noise(self._step)
+
+    def results(self) -> list[Json]:
+        """A row for each direction, for a table there and back, and for a comparison."""
+        return [*self._of_tables(), self._of_comparison()]
+
+    def facts(self) -> Json:
+        """What the results are of."""
+        return {
+            "params": self._context.params.name,
+            "params_id": self._context.params.id,
+            "tfhe_params": self._small.params.name,
+            "tfhe_params_id": self._small.params.id,
+            "slots": self._made.slots,
+            "seed": self._seed,
+            "level": self._made.level,
+            "output_level": self._made.output_level,
+            "bridge_key_bytes": self._keys.nbytes,
+            "bridge_wire_bytes": self._keys.wire_bytes,
+            "ckks_key_bytes": self._server.nbytes,
+            "tfhe_key_bytes": self._tables.nbytes,
+            "resolution": self._made.resolution(1.0),
+            "noise": {k: getattr(self._noise, k) for k in ("extracted", "reading", "looked_up", "packed")},
         }
 
-    noise = made.noise(step)
-    crossed, row = timed("to messages", lambda: across.to_messages(a, low=-1.0, step=step))
-    errors = holder._client.phase_errors(crossed._data, chosen.astype(np.uint64))
-    circle = 2.0 * made.messages * step  # what one turn of a phase is
-    q = 2.0 ** int(small.params.numbers["log_lwe_modulus"])
-    moved = errors / q * circle - (numbers - (-1.0 + step * chosen))
-    results.append(row | _judged(moved, noise.extracted * circle, step / 8))
-    back, row = timed("table and back", lambda: across.to_slots(crossed, values))
-    # Of each value: the phase's deviation on the slope of the sine.
-    slope = (
-        2 * math.pi * np.sqrt(np.maximum(0.0, 1.0 - values**2)) * math.hypot(noise.looked_up, noise.packed)
-    )
-    expected = float(np.sqrt(np.mean(slope[chosen] ** 2)))
-    results.append(row | _judged(np.real(client.decrypt(back)) - values[chosen], expected, 0.01))
-    whole, row = timed("lut", lambda: across.lut(a, values, low=-1.0, step=step))
-    results.append(row | _judged(np.real(client.decrypt(whole)) - values[chosen], expected, 0.01))
-    # Numbers that differ from the threshold by what the model allows it to move.
-    gap = 10 * made.resolution(1.0)
-    apart = rng.uniform(gap, 1.0, slots) * rng.choice([-1.0, 1.0], slots)
-    b = client.encrypt(apart, slots=slots, level=made.level)
-    signs, row = timed("comparison", lambda: across.compare(b, 0.0, bound=1.0))
-    results.append(row | _judged(np.real(client.decrypt(signs)) - (apart >= 0), None, 0.01))
-    facts = {
-        "params": parameters,
-        "params_id": context.params.id,
-        "tfhe_params": messages,
-        "tfhe_params_id": small.params.id,
-        "slots": slots,
-        "seed": seed,
-        "level": made.level,
-        "output_level": made.output_level,
-        "bridge_key_bytes": keys.nbytes,
-        "bridge_wire_bytes": keys.wire_bytes,
-        "ckks_key_bytes": server.nbytes,
-        "tfhe_key_bytes": tables.nbytes,
-        "resolution": made.resolution(1.0),
-        "noise": {k: getattr(noise, k) for k in ("extracted", "reading", "looked_up", "packed")},
-    }
-    return facts, results, device
+    def _of_tables(self) -> Iterator[Json]:
+        """Numbers within a quarter of a step of the grid, and a table of cubes."""
+        slots, messages, step = self._made.slots, self._made.messages, self._step
+        chosen = self._rng.integers(0, messages, slots)
+        numbers = -1.0 + step * (chosen + self._rng.uniform(-0.25, 0.25, slots))
+        values = np.linspace(-1.0, 1.0, messages) ** 3
+        a = self._encrypted(numbers)
+        crossed, row = self._timed("to messages", lambda: self._across.to_messages(a, low=-1.0, step=step))
+        errors = self._holder._client.phase_errors(crossed._data, chosen.astype(np.uint64))
+        circle = 2.0 * messages * step  # what one turn of a phase is
+        q = 2.0 ** int(self._small.params.numbers["log_lwe_modulus"])
+        moved = errors / q * circle - (numbers - (-1.0 + step * chosen))
+        yield row | _judged(moved, self._noise.extracted * circle, step / 8)
+        # Of each value: the phase's deviation on the slope of the sine.
+        deviation = 2 * math.pi * math.hypot(self._noise.looked_up, self._noise.packed)
+        slope = np.sqrt(np.maximum(0.0, 1.0 - values[chosen] ** 2))
+        expected = deviation * float(np.sqrt(np.mean(slope**2)))
+        calls: dict[str, Callable[[], Any]] = {
+            "table and back": lambda: self._across.to_slots(crossed, values),
+            "lut": lambda: self._across.lut(a, values, low=-1.0, step=step),
+        }
+        for name, call in calls.items():
+            found, row = self._timed(name, call)
+            yield row | _judged(self._decrypted(found) - values[chosen], expected, 0.01)
+
+    def _of_comparison(self) -> Json:
+        """Numbers that differ from the threshold by what the model allows it to move, and more."""
+        gap = 10 * self._made.resolution(1.0)
+        apart = self._rng.uniform(gap, 1.0, self._made.slots) * self._rng.choice(
+            [-1.0, 1.0], self._made.slots
+        )
+        a = self._encrypted(apart)
+        found, row = self._timed("comparison", lambda: self._across.compare(a, 0.0, bound=1.0))
+        return row | _judged(self._decrypted(found) - (apart >= 0), None, 0.01)
+
+    def _timed(self, name: str, call: Callable[[], Any]) -> tuple[Any, Json]:
+        found = call()  # for memory and tables
+        self._context.synchronize()
+        times = []
+        for _ in range(self._repeats):
+            began = time.perf_counter()
+            found = call()
+            self._context.synchronize()
+            times.append(time.perf_counter() - began)
+        seconds = {"seconds": statistics.median(times), "min_seconds": min(times), "max_seconds": max(times)}
+        return found, {"name": name, **seconds}
+
+    def _encrypted(self, numbers: np.ndarray) -> Any:
+        return self._client.encrypt(numbers, slots=self._made.slots, level=self._made.level)
+
+    def _decrypted(self, found: Any) -> np.ndarray:
+        return np.real(self._client.decrypt(found))
 
 
 def _judged(errors: np.ndarray, expected: float | None, limit: float) -> Json:

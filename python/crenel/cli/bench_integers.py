@@ -133,7 +133,6 @@ def integers(
     from crenel import tfhe
     from crenel.cli.output import expect_new, say
     from crenel.records import command_line, provenance, record, write_record
-    from crenel.tfhe.lookup_times import measured
 
     names, kinds = _chosen(operations, list(OPERATIONS), "operation"), _unsigned(types)
     expect_new(file)
@@ -160,17 +159,25 @@ def integers(
     say("")
     _print(results, parameters, f"{context.device.description}, arrays of {size}, circuits {circuits}")
     if file is not None:
-        facts = {
-            "params": parameters,
-            "params_id": context.params.id,
-            "max_norm2": context.params.max_norm2,
-            "step": context.params.numbers["step"],
-            "step_table": [list(rule) for rule in ev.step_table],
-            "predicted_by": asdict(measured()),
-            "predicted_rate_of": MANY,
-        }
+        facts = _facts(parameters, ev)
         write_record(file, record("integers", provenance(context.device, command_line()), results, **facts))
     raise typer.Exit(1 if any(r.correct is False for r in results) else 0)
+
+
+def _facts(parameters: str, ev: Evaluator) -> dict[str, Any]:
+    """What the results are of."""
+    from crenel.tfhe.lookup_times import measured
+
+    params = ev.context.params
+    return {
+        "params": parameters,
+        "params_id": params.id,
+        "max_norm2": params.max_norm2,
+        "step": params.numbers["step"],
+        "step_table": [list(rule) for rule in ev.step_table],
+        "predicted_by": asdict(measured()),
+        "predicted_rate_of": MANY,
+    }
 
 
 def _steps(text: str) -> list[int] | Literal["automatic"]:

@@ -75,8 +75,7 @@ class EncryptedTensor:
         flags = [found.get("single"), found.get("result")]
         if type(found.get("program")) is not str or not all(type(f) is bool for f in flags) or not parts:
             raise SerializationError("an encrypted tensor without program, result, single and ciphertexts")
-        left = None if max_bytes is None else max_bytes // len(parts)
-        ciphertexts = tuple(context.ciphertext_from_bytes(part, max_bytes=left) for part in parts.values())
+        ciphertexts = _loaded(context, tuple(parts.values()), max_bytes)
         if len({c.batch for c in ciphertexts}) != 1 or (found["single"] and ciphertexts[0].batch != 1):
             raise SerializationError("ciphertexts of different numbers of samples")
         samples = count(
@@ -332,3 +331,33 @@ def params_of(form: Json, allow_insecure: bool) -> ckks.Params:
     except ValueError:
         raise SerializationError("parameters that are not hexadecimal") from None
     return ckks.Params.from_bytes(data, allow_insecure=allow_insecure)
+
+
+def _loaded(
+    context: ckks.Context, parts: tuple[bytes, ...], max_bytes: int | None
+) -> tuple[ckks.Ciphertext, ...]:
+    """Ciphertexts, each of at most an equal share; a refusal names what all take.
+
+    Raises
+    ------
+    SerializationError : as `ckks.Context.ciphertext_from_bytes`
+    """
+    share = None if max_bytes is None else max_bytes // len(parts)
+    try:
+        return tuple(context.ciphertext_from_bytes(part, max_bytes=share) for part in parts)
+    except SerializationError as error:
+        needed = error.fields.get("needed")
+        if max_bytes is None or len(parts) == 1 or type(needed) is not int:
+            raise
+        whole = needed * len(parts)
+        found, expected = f"{len(parts)} ciphertexts that take {whole} bytes", f"at most {max_bytes} bytes"
+        raise SerializationError(
+            f"cannot load a tensor: found {found}, expected {expected} (pass max_bytes={whole})",
+            {
+                "where": "tensor",
+                "found": found,
+                "expected": expected,
+                "needed": whole,
+                "max_bytes": max_bytes,
+            },
+        ) from None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 CRENEL = ("crenel",)
 TREE = "a clone of the repository with a C++ compiler"
 PROFILER = "Nsight Compute (ncu) with leave to read counters, and nvcc"
+COUNTED = f"{PROFILER}; bench/compare/ncu_counters.py makes the record"
 GPU = "an NVIDIA GPU"
 # What 64-bit TFHE sets and packings of the papers are measured with.
 TFHE_BATCH = "16384"
@@ -117,7 +118,8 @@ def _all() -> dict[str, Command]:
         out[f"tfhe:{p}:1"] = _tfhe(p, 1)
     for p, r in (("M1", 3), ("M2", 2), ("M3", 5), ("M4", 4), ("M5", 5), ("M6", 2)):
         out[f"tfhe:{p}:{r}"] = _tfhe(p, r)
-    for p, slots in (("M1", "1,3"), ("M2", "1,2"), ("M3", "1,5"), ("M4", "4"), ("M5", "5"), ("M6", "1,2")):
+    for p, most in (("M1", 3), ("M2", 2), ("M3", 5), ("M4", 4), ("M5", 5), ("M6", 2)):
+        slots = ",".join(map(str, range(1, most + 1)))
         words = ("--set", p, "--slots", slots, "--json", f"{{out}}/tfhe-tune-{p.lower()}-{{label}}.json")
         out[f"tune:{p}"] = _run("bench", "tfhe-tune", "--device", "{device}", *words, devices=("cuda",))
     out |= {
@@ -144,18 +146,9 @@ BY_HAND = {
         "a GPU, nvcc, and probes of memory as docs/theory/gpu.md describes them",
     ),
     "ncu-account": ("OUT=bench/results dev/kernels/ncu_account.sh", PROFILER),
-    "ncu-rotation": (
-        "ncu --metrics dram__bytes_read.sum,lts__t_sector_hit_rate.pct,l1tex__throughput.avg.pct_of_peak_"
-        "sustained_elapsed -k regex:blind_rotate -c 1 torus_tune --set G2 --batch BATCH", PROFILER,
-    ),
-    "pipes": (
-        "ncu --metrics sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active,sm__inst_executed_pipe_alu"
-        ".avg.pct_of_peak_sustained_active,l1tex__m_l1tex2xbar_throughput.avg.pct_of_peak_sustained_elapsed "
-        "kernels_bench --only ntt", PROFILER,
-    ),
-    "stalls": (
-        "ncu --section WarpStateStats -k regex:blind_rotate -c 1 torus_tune --set M3 --slots 5", PROFILER,
-    ),
+    "ncu-rotation": ("dev/kernels/counters.sh rotation", COUNTED),
+    "pipes": ("dev/kernels/counters.sh kernels", COUNTED),
+    "stalls": ("dev/kernels/counters.sh stalls", COUNTED),
     "fhecore-unit": (
         "python -m fhecore.dv.unit --long --config paper --out bench/results/fhecore-unit-paper.json",
         "a clone of the repository with Verilator",

@@ -113,8 +113,6 @@ class Work:
         item = self.item
         if item.not_applicable:
             return self.out
-        if item.missing:
-            self.lack(item.missing, item.commands[-1])
         if not self.out.found and not self.out.lacks:
             for command in item.commands:
                 self.lack("", command)

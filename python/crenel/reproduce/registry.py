@@ -56,8 +56,6 @@ class Item:
     """What is alike and what is not between their numbers and ours."""
     commands: tuple[str, ...]
     """Names of ``commands.COMMANDS`` that measure our side."""
-    missing: str
-    """What no record of ours can hold yet; empty: nothing."""
     leaves_out: str
     """What of it is not applicable to this library, and why; empty: nothing."""
     not_applicable: str
@@ -101,7 +99,7 @@ def _item(data: Mapping[str, Any], entry: Mapping[str, Any]) -> Item:
         raise ParameterError(f"{data['name']}, {label}: {wrong or entry['kind']}, expected {columns}")
     return Item(
         data["name"], entry["kind"], number, label, entry["title"], entry["place"], entry["shows"], columns,
-        rows, tuple(entry.get("remarks", ())), tuple(entry.get("commands", ())), entry.get("missing", ""),
+        rows, tuple(entry.get("remarks", ())), tuple(entry.get("commands", ())),
         entry.get("leaves_out", ""),
         entry.get("not_applicable", ""),
     )  # fmt: skip

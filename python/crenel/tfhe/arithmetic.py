@@ -11,7 +11,7 @@ from crenel import _crenel
 from crenel.errors import ParameterError
 from crenel.tfhe.arrays import Ciphertext, E, EncryptedArray, Integers, Shape
 from crenel.tfhe.kinds import Kind, expect_kind, is_encrypted
-from crenel.tfhe.operands import Pair, common_shape, residues, stretched, taken_apart, word, words
+from crenel.tfhe.operands import Pair, common_shape, reduced, residues, stretched, taken_apart, word, words
 from crenel.tfhe.types import IntegerType, integer_type
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Arithmetic:
         """
         expect_kind("sum", a, *_ALL)
         axes = self._axes("sum", a.shape, axis)
-        shape = tuple(1 if i in axes else n for i, n in enumerate(a.shape) if keepdims or i not in axes)
+        shape = reduced(a.shape, axes, keepdims)
         if isinstance(a, Integers):
             data = a._data if dtype is None else self._cast(a, integer_type("sum", dtype))
             return Integers(self._context, self._engine_i().sum(taken_apart(data, a.shape, axes)), shape)

@@ -66,9 +66,9 @@ class Compressed:
         return self._data.nbytes
 
     @property
-    def packed(self) -> bool:
+    def lists(self) -> bool:
         """In lists of up to N messages in a ciphertext of the ring? Otherwise each by itself."""
-        return self._data.packed
+        return self._data.lists
 
     @property
     def secret_key_id(self) -> str:

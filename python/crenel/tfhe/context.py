@@ -9,6 +9,19 @@ from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, TypeVar, overloa
 import numpy as np
 
 from crenel import _crenel
+from crenel.arguments import (
+    buffer,
+    flag,
+    instance,
+    items,
+    most_bytes,
+    natural,
+    positive,
+    real,
+    text,
+    whole,
+    wrong,
+)
 from crenel.errors import (
     InsecureParametersWarning,
     ParameterError,
@@ -74,14 +87,17 @@ class Context(Place):
         step: int | None = None,
         key_group: int | None = None,
     ) -> None:
+        params = instance(params, _crenel.TfheParams, "params")
+        if not isinstance(device, (str, _crenel.Device)):
+            wrong("device", "a name or a crenel.Device", device)
         if key_group is not None:
-            params = params.with_key_group(key_group)
+            params = params.with_key_group(positive("key_group", key_group))
         if step is not None:
-            params = params.with_step(step)
+            params = params.with_step(positive("step", step))
         if arithmetic is not None:
-            params = params.with_arithmetic(arithmetic)
-        if packing != params.slots:
-            params = params.with_slots(packing)
+            params = params.with_arithmetic(text("arithmetic", arithmetic))
+        if whole("packing", packing) != params.slots:
+            params = params.with_slots(positive("packing", packing))
         if params.warning:
             warnings.warn(params.warning, InsecureParametersWarning, stacklevel=2)
         super().__init__(_crenel.TfheContext(params, device))
@@ -101,20 +117,20 @@ class Context(Place):
         """
         others = set(_steps(steps)) - {self.params.numbers["step"]}
         more = sum(self._context.step_bytes(step) for step in others)
-        return self._context.key_bytes(packing, lists) + more
+        return self._context.key_bytes(flag("packing", packing), flag("lists", lists)) + more
 
     def key_wire_bytes(self, packing: bool = False, *, lists: bool = False) -> int:
         """Bytes to send of what Client.evaluation_keys makes, but its file's header, without making it."""
-        return self._context.key_wire_bytes(packing, lists)
+        return self._context.key_wire_bytes(flag("packing", packing), flag("lists", lists))
 
-    def stored_bytes(self, blocks: int, *, packed: bool = False) -> int:
+    def stored_bytes(self, blocks: int, *, lists: bool = False) -> int:
         """`Compressed.nbytes` of so many messages or blocks of integers, exactly, without storing any.
 
-        packed : in lists, as ``Evaluator.compress(packed=True)`` stores them
+        lists : in lists, as ``Evaluator.compress(lists=True)`` stores them
 
         Raises ParameterError for no messages, UnsupportedError for sets that are not stored so.
         """
-        return self._context.stored_bytes(_positive("blocks", blocks), packed)
+        return self._context.stored_bytes(positive("blocks", blocks), flag("lists", lists))
 
     def keygen(self) -> Client:
         """New secret keys, from the randomness of the operating system."""
@@ -126,7 +142,7 @@ class Context(Place):
         Raises SerializationError for damaged bytes, coefficients that no key generation gives, and the bare
         coefficients that older versions exported.
         """
-        return Client(self, self._context.client_from_secret_key(data))
+        return Client(self, self._context.client_from_secret_key(buffer(data)))
 
     def evaluator(
         self,
@@ -167,7 +183,9 @@ class Context(Place):
                 f"circuits is {circuits!r}, expected one of {', '.join(CIRCUITS)}",
                 {"circuits": str(circuits), "expected": ", ".join(CIRCUITS)},
             )
-        most = None if max_key_bytes is None else _whole("max_key_bytes", max_key_bytes)
+        keys = instance(keys, _crenel.TfheEvaluationKeys, "keys")
+        allowed = None if max_p_fail_log2 is None else real("max_p_fail_log2", max_p_fail_log2)
+        most = most_bytes(max_key_bytes, "max_key_bytes")
         if isinstance(steps, str) and steps == "automatic":
             chosen = self._automatic_steps(keys, most)
         else:
@@ -178,13 +196,11 @@ class Context(Place):
                     {"max_key_bytes": most},
                 )
         rules = _rules(step_table)
-        return Evaluator(self, self._context.evaluator(keys, max_p_fail_log2, chosen, rules), circuits)
+        return Evaluator(self, self._context.evaluator(keys, allowed, chosen, rules), circuits)
 
     def _automatic_steps(self, keys: _crenel.TfheEvaluationKeys, most: int | None) -> list[int]:
         """Steps beside the context's own that some batch is fastest by, as far as they fit beside all that
         the keys have: those of lists and of packing, too."""
-        if not isinstance(keys, _crenel.TfheEvaluationKeys):
-            raise TypeError(f"expected evaluation keys, got {type(keys).__name__}")
         own, group = int(self.params.numbers["step"]), int(self.params.numbers["key_group"])
         possible = [step for step in range(1, group + 1) if group % step == 0 and _takes(self.params, step)]
         named = {step for _, step in self._context.measured_step_table(possible or [1])}
@@ -210,7 +226,7 @@ class Context(Place):
 
         Raises SerializationError saying what is wrong and where.
         """
-        array, shape, element = self._context.ciphertext_from_bytes(data, max_bytes)
+        array, shape, element = self._context.ciphertext_from_bytes(buffer(data), most_bytes(max_bytes))
         return Ciphertext(self, array, tuple(shape), _element(element, "bool uint8 uint16 uint32 uint64"))
 
     def integers_from_bytes(self, data: Bytes, *, max_bytes: int | None = None) -> Integers:
@@ -218,7 +234,7 @@ class Context(Place):
 
         Raises SerializationError.
         """
-        array, shape, element = self._context.integers_from_bytes(data, max_bytes)
+        array, shape, element = self._context.integers_from_bytes(buffer(data), most_bytes(max_bytes))
         expected = IntegerType(array.bits, array.signed)
         if element != expected.name:
             raise SerializationError(
@@ -232,7 +248,7 @@ class Context(Place):
 
         Raises SerializationError.
         """
-        array, shape, element = self._context.compressed_from_bytes(data, max_bytes)
+        array, shape, element = self._context.compressed_from_bytes(buffer(data), most_bytes(max_bytes))
         if array.integer_bits:
             kind = IntegerType(array.integer_bits, array.signed)
             if element != kind.name:
@@ -252,7 +268,7 @@ class Context(Place):
             where that is more
         progress : True for a bar, or a function f(done, total, what), as `crenel.progress` takes
         """
-        return self._context.evaluation_keys_from_bytes(data, max_bytes, progress)
+        return self._context.evaluation_keys_from_bytes(buffer(data), most_bytes(max_bytes), progress)
 
     def __repr__(self) -> str:
         return f"<tfhe.Context {self.params.name} on {self.device.name}>"
@@ -346,23 +362,12 @@ class Client:
                 f"expected at least one element, got an array of shape {shape}", {"shape": list(shape)}
             )
         flat = np.ascontiguousarray(array).reshape(-1)
+        _expect_together(bits, fan_in, plain_modulus, dtype)
         if dtype is not None:
-            if bits is not None or fan_in != 2 or plain_modulus is not None:
-                raise ParameterError(
-                    f"dtype goes without bits, fan_in and plain_modulus, got bits={bits}, fan_in={fan_in}, "
-                    f"plain_modulus={plain_modulus}",
-                    {"dtype": str(dtype), "bits": str(bits)},
-                )
-            kind = integer_type("encrypt", dtype)
             if array.dtype.kind == "f" and isinstance(values, (list, tuple)):
                 flat = np.asarray(values, dtype=object).reshape(-1)  # what no type of NumPy holds together
-            return self._integers(flat, shape, kind)
+            return self._integers(flat, shape, integer_type("encrypt", dtype))
         if plain_modulus is not None:
-            if bits is not None or fan_in != 2:
-                raise ParameterError(
-                    f"plain_modulus goes without bits and fan_in, got bits={bits}, fan_in={fan_in}",
-                    {"bits": str(bits), "fan_in": fan_in},
-                )
             return self._messages(flat, shape, plain_modulus_for(self._context.params, flat, plain_modulus))
         if array.dtype == np.bool_:
             return self._messages(flat, shape, bit_modulus(self._context.params, bits, fan_in), 2)
@@ -419,17 +424,17 @@ class Client:
 
         packing : also the key for Evaluator.pack, which puts messages encrypted one by one (by `single`)
             under common masks
-        lists : also the key for ``Evaluator.compress(packed=True)``, below 1 MB to send with lut4-128
+        lists : also the key for ``Evaluator.compress(lists=True)``, below 1 MB to send with lut4-128
         progress : True for a bar, or a function f(done, total, what), as `crenel.progress` takes
 
         Raises OutOfMemoryError, before any key is made, where the device has less than Context.key_bytes;
         UnsupportedError for sets that have no packing, or no lists.
         """
-        return self._client.evaluation_keys(packing, lists, progress)
+        return self._client.evaluation_keys(flag("packing", packing), flag("lists", lists), progress)
 
     def single(self, slot: int = 0) -> Client:
         """The client of one slot's keys, in a context of its own without packing on the same device."""
-        client = self._client.single(slot)
+        client = self._client.single(natural("slot", slot))
         return Client(Context._of(client.context), client)
 
     def p_fail_log2(self, array: Ciphertext) -> float:
@@ -437,15 +442,19 @@ class Client:
 
         By the noise that the array carries, which of a loaded one is its file's claim: no secret enters.
         """
-        return self._client.p_fail_log2(array._data)
+        return self._client.p_fail_log2(instance(array, Ciphertext, "array")._data)
 
     def phase_errors(self, array: Ciphertext, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Distance of each phase from the place of its message, in units of the modulus' integers.
 
         For measurements of noise; never publish it.
         """
-        messages = np.ascontiguousarray(values).reshape(-1).astype(np.uint64)
-        return self._client.phase_errors(array._data, messages).reshape(array.shape)
+        data = instance(array, Ciphertext, "array")._data
+        messages = as_array("phase_errors", values)
+        if messages.dtype.kind not in "biu":
+            raise TypeError(f"values: expected integers or bools, got an array of {messages.dtype}")
+        flat = np.ascontiguousarray(messages).reshape(-1).astype(np.uint64)
+        return self._client.phase_errors(data, flat).reshape(array.shape)
 
     def export_secret_key(self) -> bytes:
         """The secret keys themselves, a safetensors file with checksums: whoever has it reads every message.
@@ -461,42 +470,40 @@ class Client:
         return f"<tfhe.Client of {self._context!r}>"
 
 
-def _positive(name: str, value: object) -> int:
-    found = _whole(name, value)
-    if not 1 <= found < 1 << 32:
-        raise ParameterError(f"{name} is {found}, expected 1 to 2^32 - 1", {name: found})
-    return found
-
-
-def _whole(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name}: expected an integer, got {type(value).__name__}")
-    return int(value)
+def _expect_together(
+    bits: int | None, fan_in: int, plain_modulus: int | None, dtype: TypeLike | None
+) -> None:
+    """ParameterError for options of `Client.encrypt` that say two things at once."""
+    alone = bits is None and fan_in == 2
+    if dtype is not None and not (alone and plain_modulus is None):
+        raise ParameterError(
+            f"dtype goes without bits, fan_in and plain_modulus, got bits={bits}, fan_in={fan_in}, "
+            f"plain_modulus={plain_modulus}",
+            {"dtype": str(dtype), "bits": str(bits)},
+        )
+    if plain_modulus is not None and not alone:
+        raise ParameterError(
+            f"plain_modulus goes without bits and fan_in, got bits={bits}, fan_in={fan_in}",
+            {"bits": str(bits), "fan_in": fan_in},
+        )
 
 
 def _steps(steps: Iterable[int] | str) -> list[int]:
     if isinstance(steps, (str, bytes)):
         raise ParameterError(f"steps is {steps!r}, expected integers or 'automatic'", {"steps": str(steps)})
-    return [_positive("step", step) for step in _items("steps", steps)]
+    return [positive("step", step) for step in items("steps", steps)]
 
 
 def _rules(table: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     found = []
-    for rule in _items("step_table", table):
+    for rule in items("step_table", table):
         pair = list(rule) if isinstance(rule, (list, tuple, np.ndarray)) else []
         if len(pair) != 2:
             raise ParameterError(
                 f"step_table: {rule!r:.60}, expected pairs (rotations, step)", {"found": f"{rule!r:.60}"}
             )
-        found.append((_positive("rotations", pair[0]), _positive("step", pair[1])))
+        found.append((positive("rotations", pair[0]), positive("step", pair[1])))
     return found
-
-
-def _items(name: str, values: Iterable[T]) -> list[T]:
-    try:
-        return list(values)
-    except TypeError:
-        raise TypeError(f"{name}: expected several, got {type(values).__name__}") from None
 
 
 def _takes(params: _crenel.TfheParams, step: int) -> bool:

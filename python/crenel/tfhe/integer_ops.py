@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crenel.arguments import items, positive, whole
 from crenel.errors import ParameterError
 from crenel.tfhe.arithmetic import Arithmetic
 from crenel.tfhe.arrays import Ciphertext, Integers, Shape
@@ -179,8 +180,8 @@ class IntegerOperations(Arithmetic):
         secret key tells. Raises ParameterError for other seeds, shapes without elements and types.
         """
         kind = integer_type("random", dtype)
-        extents = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-        extents = tuple(operator.index(n) for n in extents)
+        extents = (shape,) if isinstance(shape, (int, np.integer)) else tuple(items("shape", shape))
+        extents = tuple(whole("shape", n) for n in extents)
         if any(n < 1 for n in extents):
             raise ParameterError(
                 f"random: shape {extents}, expected at least one element", {"shape": list(extents)}
@@ -189,7 +190,7 @@ class IntegerOperations(Arithmetic):
             # bytes(32) would be 32 zeros, and no bytes at all the system's choice
             found = f"{len(seed)} bytes" if isinstance(seed, (bytes, bytearray)) else type(seed).__name__
             raise ParameterError(f"random: seed of {found}, expected 32 bytes", {"seed": found})
-        size = math.prod(extents)
+        size = positive("elements of shape", math.prod(extents))
         blocks = self._engine_i().random(size, kind.bits, kind.signed, b"" if seed is None else bytes(seed))
         return Integers(self._context, blocks, extents)
 

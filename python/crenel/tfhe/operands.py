@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from crenel import _crenel
+from crenel.arguments import flag
 from crenel.errors import ParameterError, StateError
 from crenel.tfhe.arrays import Ciphertext, EncryptedArray, Integers, Shape
 from crenel.tfhe.kinds import Kind, clear_values, expect_kind, expect_one_kind
@@ -41,6 +42,17 @@ def stretched(data: Data, shape: Shape, wanted: Shape, slots: int) -> Data:
         )
     index = np.broadcast_to(np.arange(data.size, dtype=np.uint64).reshape(shape), wanted)
     return data.take(np.ascontiguousarray(index).reshape(-1))
+
+
+def reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """What is left of a shape without these axes, or with them as ones.
+
+    Raises
+    ------
+    TypeError : keepdims is neither True nor False
+    """
+    kept = flag("keepdims", keepdims)
+    return tuple(1 if i in axes else n for i, n in enumerate(shape) if kept or i not in axes)
 
 
 def taken_apart(data: Data, shape: Shape, axes: tuple[int, ...]) -> list[Data]:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from crenel import _crenel
+from crenel.arguments import flag, natural, text
 from crenel.errors import ParameterError
 from crenel.tfhe.arrays import Ciphertext, Integers, Shape, concatenate
 from crenel.tfhe.compressed import Compressed
 from crenel.tfhe.kinds import expect_kind
-from crenel.tfhe.operands import Pair, common_shape, taken_apart
+from crenel.tfhe.operands import Pair, common_shape, reduced, taken_apart
 from crenel.tfhe.place import Place
 from crenel.tfhe.reductions import Reductions
 
@@ -72,7 +73,7 @@ class Operations(Reductions):
         For independent inputs that are fresh or bootstrapped, whichever has more noise. Raises ParameterError
         for any other name.
         """
-        return self._evaluator.p_fail_log2(operation)
+        return self._evaluator.p_fail_log2(text("operation", operation))
 
     # ---- gates -----------------------------------------------------------------------------------------
 
@@ -158,7 +159,7 @@ class Operations(Reductions):
         """
         expect_kind("any", a, "bit")
         axes = self._axes("any", a.shape, axis)
-        shape = tuple(1 if i in axes else n for i, n in enumerate(a.shape) if keepdims or i not in axes)
+        shape = reduced(a.shape, axes, keepdims)
         each = math.prod(shape)
         bits = [Ciphertext(a.context, part, (each,), a.dtype) for part in taken_apart(a._data, a.shape, axes)]
         most = self._limit(a) - 1 if self._context.params.padded else 2
@@ -217,7 +218,7 @@ class Operations(Reductions):
     def floor(self, a: Ciphertext, bits: int) -> Ciphertext:
         """Clears the low `bits` bits of each message. Two bootstraps; sets for large messages."""
         expect_kind("floor", a, "message")
-        return self._wrap(self._evaluator.floor(a._data, bits), a.shape, a.dtype)
+        return self._wrap(self._evaluator.floor(a._data, natural("bits", bits)), a.shape, a.dtype)
 
     def sign(self, a: Ciphertext) -> Ciphertext:
         """Bits: 1 where the message is in the upper half of all messages, the negative ones.
@@ -234,7 +235,7 @@ class Operations(Reductions):
     def decompose(self, a: Ciphertext, base_bits: int) -> list[Ciphertext]:
         """Digits of each message to base 2^base_bits, least significant first."""
         expect_kind("decompose", a, "message")
-        digits = self._evaluator.decompose(a._data, base_bits)
+        digits = self._evaluator.decompose(a._data, natural("base_bits", base_bits))
         return [self._wrap(digit, a.shape, a.dtype) for digit in digits]
 
     def pack(self, single: Ciphertext) -> Ciphertext:
@@ -247,13 +248,13 @@ class Operations(Reductions):
 
     # ---- storage ---------------------------------------------------------------------------------------
 
-    def compress(self, a: Ciphertext | Integers, *, packed: bool = False) -> Compressed:
+    def compress(self, a: Ciphertext | Integers, *, lists: bool = False) -> Compressed:
         """The array in host memory in a fraction of its bytes, for storage: sets with groups of secret bits.
 
         Each message, or block of an integer, is switched to the LWE secret and rounded to the 2N steps of a
         rotation: n + 1 words of log2 2N bits, 1.3 KB with lut4-128.
 
-        packed : in lists: up to N messages in one ciphertext of the ring, N words and one for each message,
+        lists : in lists: up to N messages in one ciphertext of the ring, N words and one for each message,
             down to 4 bytes a message with lut4-128 (`Context.stored_bytes` says how many). Takes keys with
             ``lists=True``, and of sets those with one polynomial. Packing many is faster than switching each
 
@@ -263,9 +264,9 @@ class Operations(Reductions):
         """
         expect_kind("compress", a, "bit", "message", "integer")
         if isinstance(a, Integers):
-            data = self._engine_i().compress(a._data, packed)
+            data = self._engine_i().compress(a._data, flag("lists", lists))
         else:
-            data = self._evaluator.compress(a._data, packed)
+            data = self._evaluator.compress(a._data, flag("lists", lists))
         return Compressed(self._context, data, a.shape, a.dtype)
 
     def decompress(self, compressed: Compressed) -> Ciphertext | Integers:

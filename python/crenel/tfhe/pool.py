@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from crenel import _crenel
+from crenel.arguments import instance, real
 from crenel.devices import Pool, Progress, Replication, Step, Workers, describe, opened, replicated, shares
 from crenel.errors import ParameterError
 from crenel.tfhe.arithmetic import Circuits
@@ -85,7 +86,9 @@ class DevicePool(Pool["_crenel.TfheParams", Context]):
                 f"circuits is {circuits!r}, expected 'lean' or 'fast' on several devices",
                 {"circuits": str(circuits), "expected": "lean, fast"},
             )
-        self.context._context.evaluator(keys, max_p_fail_log2)  # refuses before anything is copied
+        keys = instance(keys, _crenel.TfheEvaluationKeys, "keys")
+        allowed = None if max_p_fail_log2 is None else real("max_p_fail_log2", max_p_fail_log2)
+        self.context._context.evaluator(keys, allowed)  # refuses before anything is copied
 
         def copy(number: int) -> _crenel.TfheEvaluationKeys:
             return _crenel.copy_to(self._contexts[number]._context, keys)

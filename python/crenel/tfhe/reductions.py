@@ -12,7 +12,7 @@ from crenel import _crenel
 from crenel.tfhe.arrays import Integers
 from crenel.tfhe.integer_ops import IntegerOperations
 from crenel.tfhe.kinds import expect_kind
-from crenel.tfhe.operands import Pair, stretched, taken_apart, word, words
+from crenel.tfhe.operands import Pair, reduced, stretched, taken_apart, word, words
 from crenel.tfhe.types import IntegerType
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Reductions(IntegerOperations):
         operation = f"a{name}"
         expect_kind(operation, a, "integer")
         axes = self._axes(operation, a.shape, axis)
-        shape = tuple(1 if i in axes else n for i, n in enumerate(a.shape) if keepdims or i not in axes)
+        shape = reduced(a.shape, axes, keepdims)
         parts = taken_apart(a._data, a.shape, axes)
         count, each = len(parts), math.prod(shape)
         data = _joined(parts)
@@ -130,7 +130,7 @@ class Reductions(IntegerOperations):
         operation = "argmax" if better == "greater" else "argmin"
         expect_kind(operation, a, "integer")
         axes = self._axes(operation, a.shape, axis if axis is None else operator.index(axis))
-        shape = tuple(1 if i in axes else n for i, n in enumerate(a.shape) if keepdims or i not in axes)
+        shape = reduced(a.shape, axes, keepdims)
         parts = taken_apart(a._data, a.shape, axes)
         count, each = len(parts), math.prod(shape)
         kind = IntegerType(8 if count <= 1 << 8 else 16 if count <= 1 << 16 else 32)

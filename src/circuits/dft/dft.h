@@ -32,8 +32,7 @@ std::vector<DiagonalMatrix> coeff_to_slot_factors(u64 slots, std::span<const u32
 /// counts first but one less in its second factor, as in the published 4+3+4+4 of 15.
 std::vector<u32> split_stages(u32 log_slots, u32 factors);
 
-/// Factors of CoeffToSlot after the first one that are cheapest where that costs least
-/// (OverModRaise).
+/// With OverModRaise: into how many factors what the first one leaves is divided at the least cost.
 u32 raised_factors(u32 log_slots);
 /// Stages of the first factor, up to four, and of `others` that share the rest.
 std::vector<u32> split_raised_stages(u32 log_slots, u32 others);

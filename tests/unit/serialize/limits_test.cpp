@@ -32,7 +32,7 @@ Bytes many_entries(u64 count) {
 }
 
 TEST(LoadLimits, HeadersAreRefusedByTheirLength) {
-  const Bytes file = many_entries(20000);
+  const Bytes file = many_entries(20000);  // tables of more than kReadHeader
   const u64 needed = serialize::kHeaderFactor * header_length(file);
   EXPECT_NO_THROW(SafetensorsFile(file, needed));
   try {
@@ -44,13 +44,17 @@ TEST(LoadLimits, HeadersAreRefusedByTheirLength) {
   }
 }
 
-/// The smallest limit that a loader takes for these bytes.
+/// The smallest limit that a loader takes for these bytes, as its first refusal says.
 template <class Load>
 u64 least(const Load& load) {
+  u64 refusals = 0;
   for (u64 limit = 0;;) try {
       load(LoadLimits{limit});
+      EXPECT_EQ(refusals, 1u);
+      if (limit > 0) EXPECT_THROW(load(LoadLimits{limit - 1}), SerializationError);
       return limit;
     } catch (const SerializationError& error) {
+      ++refusals;
       const std::string needed = error.field("needed");
       if (needed.empty() || std::stoull(needed) <= limit) throw;
       // All of it in the sentence, too: fields were once moved away before it was made.

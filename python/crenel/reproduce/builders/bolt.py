@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from crenel import tfhe
 from crenel.reproduce.charts import Bars, Lines
 from crenel.reproduce.outcome import COMPUTED, Work, builds
 from crenel.reproduce.registry import Cell, number
-from crenel.reproduce.results import Found, by_device, newest
+from crenel.reproduce.results import Found, by_device, newest, short_device
 
 PAPER = "bolt-fhe"
 SETS = ("G1", "G2", "G3", "G4", "G5", "M1", "M2", "M3", "M4", "M5", "M6")
@@ -16,6 +17,8 @@ RAISING = SETS[5:]
 PACKINGS = {"M1": 3, "M2": 2, "M3": 5, "M4": 4, "M5": 5, "M6": 2}  # of the paper's table 9
 GATES = {"G4": "lut", "G5": "floor"}
 BATCH = 16384
+LEAST_STALL = 0.01
+"""Share of all waiting under which a reason is one of the others."""
 GB = 1e9
 NORM_BITS = 128
 
@@ -32,31 +35,66 @@ def gates(work: Work, name: str, slots: int, mode: str = "transfers") -> dict[st
     return {device: last for device, own in by_device(enough).items() if (last := newest(own))}
 
 
+def rotations(work: Work, name: str) -> dict[str, list[tuple[str, Mapping[str, Any]]]]:
+    """Device -> (file, row) of blind rotations of a set under hardware counters, by batch.
+
+    Of several records of a device the newest row of a batch counts.
+    """
+    dated = [
+        (str(data["provenance"].get("date", "")), file, short_device(data["provenance"]), row)
+        for file, data in work.results.of_kind("crenel-rotation-counters")
+        for row in data["rows"]
+        if row["set"] == name
+    ]
+    out: dict[str, dict[int, tuple[str, Mapping[str, Any]]]] = {}
+    for _, file, device, row in sorted(dated, key=lambda each: each[:2]):
+        out.setdefault(device, {})[row["batch"]] = file, row
+    return {device: [own[batch] for batch in sorted(own)] for device, own in sorted(out.items())}
+
+
+def take_counted(work: Work, file: str, device: str, row: Mapping[str, Any]) -> Mapping[str, float]:
+    """Its counters, noted as a source."""
+    of = work.results.documents[file]["provenance"]
+    commit = f", commit {of['commit'][:10]}" if of.get("commit") else ""
+    work.source(file, f"{device}, {row['set']}{commit}: `{of['command']}`")
+    counters: Mapping[str, float] = row["counters"]
+    return counters
+
+
 @builds(PAPER, "table", 1)
 def memory(work: Work) -> None:
-    """Counters of one blind rotation."""
-    rows: dict[str, Cell] = {}
-    for file, data in work.results.of_kind("crenel-rotation-counters"):
-        seen = data["counters"]
-        device = data["device"].partition(", compute")[0]
-        work.source(file, f"{device}, {data['set']}, batch {data['batch']:,}: `{data['command']}`")
-        rows = {
+    """Counters of one blind rotation of the largest batch."""
+    devices: dict[str, dict[str, Cell]] = {}
+    for device, batches in rotations(work, "G2").items():
+        seen = take_counted(work, batches[-1][0], device, batches[-1][1])
+        devices[f"Crenel, {device}"] = {
             "DRAM traffic, GB": (seen["dram_read_bytes"] + seen["dram_write_bytes"]) / GB,
             "DRAM, % of its peak": seen["dram_percent"],
             "L2 hits, %": seen["l2_hit_percent"],
+            "L1 hits, %": seen.get("l1_hit_percent"),
             "L2, % of its peak": seen["l2_percent"],
             "L1, % of its peak": seen["l1_percent"],
         }
-        body = [(str(row[0]), row[3], rows.get(str(row[0]))) for row in work.item.rows]
-        work.table("ours beside it", ("metric", "BOLT-FHE, RTX 4090", f"Crenel, {device}"), body)
-        of = [row for row in work.item.rows if "%" in str(row[0]) and rows.get(str(row[0])) is not None]
-        theirs = [number(row[3]) for row in of]
-        own = [number(rows[str(row[0])]) for row in of]
-        names = [str(row[0]) for row in of]
-        series = {"BOLT-FHE, RTX 4090": theirs, f"Crenel, {device}": own}
-        work.chart(
-            Bars("one blind rotation of 16,384, G2 (Table 1)", "%", names, series, [f"Crenel, {device}"])
-        )
+    if all(rows["L1 hits, %"] is None for rows in devices.values()):
+        work.lack("the hit rate of L1" if devices else "", "ncu-rotation")
+    if not devices:
+        return
+    names = [str(row[0]) for row in work.item.rows]
+    body = [
+        (name, row[3], *(own[name] for own in devices.values()))
+        for name, row in zip(names, work.item.rows, strict=True)
+    ]
+    work.table("ours beside it", ("metric", "BOLT-FHE, RTX 4090", *devices), body)
+    drawn = [
+        (name, number(row[3]))
+        for name, row in zip(names, work.item.rows, strict=True)
+        if "%" in name and any(own[name] is not None for own in devices.values())
+    ]
+    series: dict[str, list[float | None]] = {"BOLT-FHE, RTX 4090": [value for _, value in drawn]}
+    for device, own in devices.items():
+        series[device] = [None if own[name] is None else number(own[name]) for name, _ in drawn]
+    groups = [name for name, _ in drawn]
+    work.chart(Bars("one blind rotation of 16,384, G2 (Table 1)", "%", groups, series, list(devices)))
 
 
 @builds(PAPER, "table", 4)
@@ -143,6 +181,15 @@ def tuned_rows(work: Work, name: str) -> list[tuple[Cell, ...]]:
     ]  # fmt: skip
 
 
+def lack_packings(work: Work) -> None:
+    """Says which packings up to the paper's best no record has."""
+    for name, most in PACKINGS.items():
+        tried = {s["slots"] for _, s in shapes(work, name)}
+        open_ones = [str(r) for r in range(1, most + 1) if r not in tried]
+        if open_ones:
+            work.lack(f"{name} at r = {', '.join(open_ones)}", f"tune:{name}")
+
+
 TUNED = (
     "set",
     "device",
@@ -168,6 +215,7 @@ def organisation(work: Work) -> None:
                 best[key] = row
         rows += best.values()
     work.table("ours: the best of each (warps a polynomial, items a thread)", TUNED, rows)
+    lack_packings(work)
 
 
 @builds(PAPER, "table", 10)
@@ -178,20 +226,20 @@ def registers(work: Work) -> None:
 
 @builds(PAPER, "figure", 5)
 def tuning(work: Work) -> None:
-    """The best rate of every (warps, items) at each packing."""
+    """The best rate of every (warps, items) at each packing, one picture a set and device."""
     for name in RAISING:
-        best: dict[str, dict[int, float]] = {}
-        for _, s in shapes(work, name):
+        by_shape: dict[str, dict[str, dict[int, float]]] = {}
+        for device, s in shapes(work, name):
             shape = f"{s['warps_per_poly']:g} warps, {s['items_per_thread']} items"
-            own = best.setdefault(shape, {})
+            own = by_shape.setdefault(device, {}).setdefault(shape, {})
             own[s["slots"]] = max(s["rotations_per_s"], own.get(s["slots"], 0.0))
-        packings = sorted({r for own in best.values() for r in own})
-        if best:
+        for device, best in by_shape.items():
+            packings = sorted({r for own in best.values() for r in own})
             series = {f"r = {r}": [own.get(r) for own in best.values()] for r in packings}
-            title = f"{name}: rotations a second by shape (Fig. 5)"
-            work.chart(
-                Bars(title, "a second", list(best), series, list(series) if len(series) > 1 else list(best))
-            )
+            title = f"{name}: rotations a second by shape, {device} (Fig. 5)"
+            ours = list(series) if len(series) > 1 else list(best)
+            work.chart(Bars(title, "a second", list(best), series, ours))
+    lack_packings(work)
 
 
 @builds(PAPER, "table", 9)
@@ -293,24 +341,57 @@ def _against_all(work: Work, cases: list[tuple[str, int]], label: str) -> None:
         work.chart(Bars(title, "a second", groups, series, ["Crenel"], log=True))
 
 
+# Figure -> what it plots: (title, counter).
+COUNTED = {
+    6: (
+        ("busy multiprocessors, % of their peak", "sm_percent"),
+        ("occupancy, %", "occupancy_percent"),
+        ("L1, % of its peak", "l1_percent"),
+    ),
+    7: (("L2 hits, %", "l2_hit_percent"), ("DRAM, % of its peak", "dram_percent")),
+}
+
+
 @builds(PAPER, "figure", 6, 7)
 def by_batch(work: Work) -> None:
-    """The one batch that was counted."""
-    for file, data in work.results.of_kind("crenel-rotation-counters"):
-        device = data["device"].partition(", compute")[0]
-        work.source(file, f"{device}, {data['set']}, batch {data['batch']:,}: `{data['command']}`")
-        seen = data["counters"]
-        rows = (
-            [
-                ("busy multiprocessors, % of their peak", seen["sm_percent"]),
-                ("L1, % of its peak", seen["l1_percent"]),
-            ]
-            if work.item.number == 6
-            else [("L2 hits, %", seen["l2_hit_percent"]), ("DRAM, % of its peak", seen["dram_percent"])]
-        )
-        work.table(f"ours: {device}, batch {data['batch']:,}", ("metric", "value"), rows)
+    """Every batch that was counted."""
+    wanted = COUNTED[work.item.number]
+    found = rotations(work, "G2")
+    lacking = {title for title, _ in wanted}
+    for device, own in found.items():
+        seen = [(row["batch"], take_counted(work, file, device, row)) for file, row in own]
+        body = [(f"{batch:,}", *(c.get(key) for _, key in wanted)) for batch, c in seen]
+        work.table(f"ours: {device}", ("batch", *(title for title, _ in wanted)), body)
+        curves = {title: [(b, c[key]) for b, c in seen if key in c] for title, key in wanted}
+        curves = {title: points for title, points in curves.items() if len(points) > 1}
+        lacking -= set(curves)
+        if curves:
+            work.chart(Lines(f"G2 by batch, {device} ({work.item.label})", "batch", "%", curves, logx=2))
+    if lacking:
+        work.lack(f"other batches: {', '.join(sorted(lacking))}" if found else "", "ncu-rotation")
 
 
 @builds(PAPER, "figure", 8)
 def stalls(work: Work) -> None:
-    """No record holds stall reasons."""
+    """Cycles that a warp waits for each instruction, by reason, the longest first."""
+    found = {
+        device: with_stalls[-1]
+        for device, own in rotations(work, "M3").items()
+        if (with_stalls := [each for each in own if each[1].get("stalls")])
+    }
+    for device, (file, row) in found.items():
+        take_counted(work, file, device, row)
+        reasons = sorted(row["stalls"].items(), key=lambda each: -each[1])
+        whole = sum(value for _, value in reasons)
+        shown = [(name.replace("_", " "), value) for name, value in reasons if value >= LEAST_STALL * whole]
+        rest = whole - sum(value for _, value in shown)
+        rows = [(name, value, 100 * value / whole) for name, value in (*shown, ("others", rest))]
+        title = f"{device}, M3, r = {row['slots']}, batch {row['batch']:,}"
+        work.table(f"ours: {title}", ("reason", "cycles an instruction", "%"), rows)
+        groups = [name for name, _ in shown]
+        values: dict[str, list[float | None]] = {device: [value for _, value in shown]}
+        work.chart(
+            Bars(f"why warps wait (Fig. 8): {title}", "cycles an instruction", groups, values, [device])
+        )
+    if not found:
+        work.lack("stall reasons of the blind rotation", "stalls")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from crenel.reproduce.builders import common, ladders
+from crenel.reproduce.builders import common, kernels, ladders
 from crenel.reproduce.charts import Bars, Lines, Roofline, Stacks
 from crenel.reproduce.outcome import COMPUTED, MEASURED, Work, builds
 from crenel.reproduce.registry import Cell, number
@@ -15,6 +15,7 @@ US_PER_MS = 1e3
 MB = 1e6
 FULL_LIMBS, HALF_LIMBS, FEW_LIMBS = 48, 24, 12  # of its key switches
 SPARSE_WEIGHT = 32
+DENSE = "ternary, P(+-1) = 1/4"  # N / 2 nonzero coefficients expected
 LIMB_RANGES = ((1, 10), (11, 20), (21, 30), (31, 40), (41, 60))
 
 
@@ -22,7 +23,7 @@ LIMB_RANGES = ((1, 10), (11, 20), (21, 30), (31, 40), (41, 60))
 def parameters(work: Work) -> None:
     """Beside the paper's column stands boot40's."""
     p = common.preset(work, "boot40")
-    weight = str(p.hamming_weight) if p.hamming_weight else "uniform ternary"
+    weight = str(p.hamming_weight) if p.hamming_weight else DENSE
     log_n = p.ring_dim.bit_length() - 1
     values: tuple[Cell, ...] = (
         f"2^{log_n}",
@@ -118,7 +119,7 @@ def optimised_bootstrapping(work: Work) -> None:
         p = p or common.preset(work, "boot35")
         precision = work.results.documents[found.file].get("precision", {}).get("mean_max_error_log2")
         name, ms = f"Crenel, {device}", number(row["latency_us"]) / US_PER_MS
-        weight = p.hamming_weight or "uniform ternary"
+        weight = p.hamming_weight or DENSE
         cells = (row["log_pq"], precision, row["scale_bits"], weight, SPARSE_WEIGHT, row["output_level"], ms)
         work.beside(name, *cells)
         own.append(name)
@@ -172,6 +173,10 @@ def utilisation(work: Work) -> None:
     if series:
         points = {k: sorted(v) for k, v in series.items()}
         work.chart(Lines("L2 by limbs (Fig. 2a)", "limbs", "% of L2's measured rate", points))
+    if not kernels.by_limbs(work):
+        work.lack(
+            "utilisation of pipes and network by limb count, and core share of the instructions", "pipes"
+        )
 
 
 @builds(PAPER, "figure", 3)
@@ -222,6 +227,8 @@ def roofline(work: Work) -> None:
 def batches(work: Work) -> None:
     """Amortised time of a ciphertext by batch."""
     work_batches(work, [3, 5, 7, 9, 11], "hmult", "HMult + relinearise")
+    if not kernels.by_polynomials(work):
+        work.lack("counters of single kernels at other batch sizes", "pipes")
 
 
 def work_batches(work: Work, limbs: list[int], name: str, title: str) -> None:

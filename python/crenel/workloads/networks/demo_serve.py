@@ -30,6 +30,7 @@ from crenel.workloads.report import Report
 
 if TYPE_CHECKING:
     from crenel.client import Service
+    from crenel.serve import Settings
 
 BATCH = 5
 Json = dict[str, Any]
@@ -84,12 +85,7 @@ def run(
         path = Path(folder) / "digits.crn"
         made.save(path)
         insecure = made.params.insecure
-        settings = serve.Settings(
-            data=str(Path(folder) / "service"),
-            page=str(page or ""),
-            guests=100 if page else 0,
-            allow_insecure=insecure,
-        )
+        settings = _settings(Path(folder) / "service", page, insecure)
         with serve.running([path], settings, device=device, port=port) as service:
             report.line(f"serving at {service.url}, engine local (one machine, no Ray), SQLite and files")
             with client.connect(service.url, service.token or "") as connected:
@@ -105,6 +101,13 @@ def run(
                 report.line("serving until Ctrl-C")
                 stopping.wait()
     return 0 if within else 1
+
+
+def _settings(data: Path, page: Path | None, insecure: bool) -> Settings:
+    from crenel import serve
+
+    guests = 100 if page else 0
+    return serve.Settings(data=str(data), page=str(page or ""), guests=guests, allow_insecure=insecure)
 
 
 def _classified(connected: Service, wanted: Reals, insecure: bool, report: Report) -> Reals:
