@@ -125,27 +125,29 @@ class Placement:
         return "\n".join(lines)
 
 
-def place(structure: Structure, chain: Chain) -> Placement:
+def place(structure: Structure, chain: Chain, few: Few | None = None) -> Placement:
     """The cheapest placement of series and forks.
+
+    few : of how many kinds bootstraps may be, which are told apart by their names; None: of any number
 
     Raises ParameterError as `structure.verify` and for forks that no operation joins, and UnsupportedError
     where no choice of bootstraps has a way through the levels, naming the first operation that cannot run,
-    the levels that it needs and the highest that is left there.
+    the levels that it needs and the highest that is left there; or where none of so few kinds has one.
     """
     verify(list(leaves(structure)), chain)
     edge = Edge("input", "result", structure, 0)
-    return _solve(Core((edge,), ("input",), ("result",), frozenset()), chain, {}, Few())
+    return _solve(Core((edge,), ("input",), ("result",), frozenset()), chain, {}, few or Few())
 
 
 def place_graph(nodes: Sequence[Node], chain: Chain, few: Few | None = None) -> Placement:
     """The cheapest placement of any graph: as `place` where nodes are series and forks; else the levels of
     the points that are left are found by elimination, exactly too.
 
-    few : of how many kinds bootstraps may be, which are told apart by their names; None: of any number
+    few : as of `place`
 
-    Raises what `place` raises, also where no choice of so few kinds has a way, ParameterError as
-    `dag.verify_nodes`, and UnsupportedError, when series and forks are priced but before any point is
-    eliminated, for graphs in which too many tensors depend on one another.
+    Raises what `place` raises, ParameterError as `dag.verify_nodes`, and UnsupportedError, when series and
+    forks are priced but before any point is eliminated, for graphs in which too many tensors depend on one
+    another.
     """
     verify([node.element for node in nodes], chain)
     order = {node.element.name: k for k, node in enumerate(nodes)}
