@@ -171,6 +171,14 @@ def test_programs_with_bootstraps_to_several_levels(rng):  # noqa: F811
     again = nn.Program.from_bytes(program.to_bytes(), allow_insecure=True)
     assert again.describe() == described and again.fingerprint == program.fingerprint
 
+    # Of before, when a kind could end at the highest level without saying so.
+    steps = tuple(replace(s, boot=replace(s.boot, target=None)) if isinstance(s, Refresh) else s
+                  for s in program.plan.steps)  # fmt: skip
+    before = replace(program, plan=replace(program.plan, steps=steps, decisions=()))
+    before = nn.Program.from_bytes(before.to_bytes(), allow_insecure=True)
+    assert {kind.target for kind in before.demand.bootstraps} == {None}
+    assert "1 kind: " in before.describe() and f"to level {top}; " in before.describe()
+
     at_top = quiet_compile(model, x, costs=table(params, {top: 1e5}), device="cpu", **options)
     few = [quiet_compile(model, x, costs=costs, device="cpu", **options, **one)
            for one in ({"lean": True}, {"kinds": 1})]  # fmt: skip
