@@ -1,6 +1,7 @@
 """Times by launches: the model against measured runs of whole networks, and against what a dry run counts."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from nn_world import quiet_compile, rng, toy, weights  # noqa: F401
 
 from crenel import nn
 from crenel.errors import UnsupportedError
+from crenel.nn import machine
 from crenel.nn.launches import counted, of_steps
 from crenel.nn.machine import Machine, kind_of, machine_of, machines
 
@@ -114,10 +116,28 @@ def test_a_program_says_its_time_on_a_known_machine(rng):  # noqa: F811
         f"time              {found}" in text
         and "time              not known: compile(costs=" in program.describe()
     )
-    with pytest.raises(UnsupportedError, match="launches on a toaster, only on NVIDIA H100"):
+    with pytest.raises(UnsupportedError, match="a toaster: nothing is known of its launches; .* NVIDIA H100"):
         nn.duration(program, "a toaster")
-    with pytest.raises(UnsupportedError, match="an unnamed device"):
-        nn.duration(program, "")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "N", "NVIDIA", "NVIDIA H", "NVIDIA H1", "nvidia h100", "H100", "NVIDIA H100 8"]
+)
+def test_machines_have_names_of_whole_words(name):
+    """No beginning of a name is taken for it, nor a maker for a model."""
+    with pytest.raises(UnsupportedError, match="maker and model at least, of NVIDIA H100 80GB HBM3") as error:
+        machine_of(name)
+    assert error.value.fields["device"] == name
+
+
+def test_words_that_several_machines_begin_with(monkeypatch):
+    (known,) = machines()
+    other = replace(known, device="NVIDIA H100 NVL")
+    monkeypatch.setattr(machine, "machines", lambda: (known, other))
+    assert machine_of("NVIDIA H100 NVL, compute capability 9.0, 93 GiB") == other
+    assert machine_of(known.device) == known == machine_of("NVIDIA H100 80GB")
+    with pytest.raises(UnsupportedError, match="NVIDIA H100: several are called so"):
+        machine_of("NVIDIA H100")
 
 
 def test_bootstraps_replay_recordings(rng):  # noqa: F811

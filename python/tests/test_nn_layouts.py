@@ -7,7 +7,7 @@ import pytest
 from nn_world import quiet_compile, rng, toy, weights  # noqa: F401
 
 from crenel import nn
-from crenel.errors import UnsupportedError
+from crenel.errors import ParameterError, UnsupportedError
 from crenel.nn.accounted import accounted
 from crenel.nn.clear import Clear
 from crenel.nn.interpret import prepared, walk
@@ -16,6 +16,7 @@ from crenel.nn.passes.interleave import Interleave
 from crenel.nn.passes.layouts import Choice, Layouts, _choices, _outlines
 from crenel.nn.passes.levels import Levels
 from crenel.nn.passes.lower import Lower
+from crenel.nn.passes.priced import targets
 from crenel.nn.passes.prices import prices_of
 from crenel.nn.passes.scales import Scales
 from crenel.nn.plan import Transform
@@ -115,5 +116,10 @@ def test_costs_by_launches_are_of_a_machine():
         assert costs.us(name, params, top, batch=16) >= costs.us(name, params, top)
     boots = [costs.bootstrap(params, slots, top - 3).us for slots in (params.slots // 8, params.slots)]
     assert costs.us("rotation", params, top) < boots[0] <= boots[1]
+    assert costs.targets(params) == targets(params)  # and each lower one costs less
+    ends = [costs.bootstrap(params, params.slots, level, batch=16).us for level in targets(params)]
+    assert ends == sorted(set(ends), reverse=True)
+    with pytest.raises(ParameterError, match=rf"targets \[99\], expected levels from 0 to {top - 3}"):
+        accounted(params, "NVIDIA H100", targets=[99])
     with pytest.raises(UnsupportedError, match="NVIDIA H100"):
         accounted(params, "an abacus")

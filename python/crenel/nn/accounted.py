@@ -8,9 +8,11 @@ from typing import cast
 
 from crenel import ckks
 from crenel._crenel import Account
+from crenel.errors import ParameterError
 from crenel.nn.cost import CostModel
 from crenel.nn.machine import Launch, machine_of
 from crenel.nn.measure import Call, timed
+from crenel.nn.passes import priced
 from crenel.nn.plan import Boot
 
 SOURCE = "launches"
@@ -34,18 +36,19 @@ def accounted(
     machine: str,
     *,
     batches: Sequence[int] = (1,),
-    targets: Sequence[int | None] = (None,),
+    targets: Sequence[int] | None = None,
 ) -> CostModel:
     """Times of `crenel.nn.cost.OPERATIONS` on a machine whose launches are known: each is run on "cuda:dry",
     which computes nothing, and its launches take what `crenel.nn.machine.Machine` says; seconds in all.
     Bootstraps are those of real vectors and of pairs, of a half and of all slots that parameters have; they
     are replayed from recordings, as in programs. Stand-ins are allowed (`CostModel.with_stand_ins`).
 
-    machine : how the description of its GPU begins, as "NVIDIA H100"
-    targets : levels at which bootstraps end, None the highest: `CostModel.bootstrap` takes for a level the
-        cheapest that ends there or above
+    machine : as of `crenel.nn.duration`
+    targets : levels at which bootstraps end; default those where they get cheaper, and the highest. To one
+        between, placement takes the price of the next higher one
 
-    Raises UnsupportedError naming the machines that are known, where this is none of them.
+    Raises UnsupportedError naming the machines that are known, where this is none of them, and ParameterError
+    for levels at which no bootstrap ends.
     """
     known = machine_of(machine)
     context = ckks.Context(params, "cuda:dry")
@@ -53,10 +56,11 @@ def accounted(
 
     bootstraps: list[ckks.BootstrapOptions] = []
     if params.max_level > top:
+        ends = _ends(params, targets)
         halves = (params.slots // 8, params.slots // 4, params.slots // 2, params.slots)
         bootstraps = [
             Boot(slots, pair=pair, target=target).options()
-            for target in targets for slots in halves for pair in (False, True)
+            for target in ends for slots in halves for pair in (False, True)
         ]  # fmt: skip
     levels = sorted({round(top * k / LEVELS) for k in range(LEVELS + 1)} | {min(1, top)})
     rows, boots = timed(
@@ -70,3 +74,14 @@ def accounted(
         "command": "crenel.nn.accounted", "params": params.name or params.id, "machine_source": known.source
     }  # fmt: skip
     return CostModel(known.device, params.log_n, params.alpha, rows, boots, {SOURCE: said}).with_stand_ins()
+
+
+def _ends(params: ckks.Params, targets: Sequence[int] | None) -> list[int | None]:
+    """Targets of bootstraps, None for the highest level."""
+    highest = priced.output_level(params)
+    if targets is not None and not all(0 <= level <= highest for level in targets):
+        raise ParameterError(
+            f"targets {list(targets)}, expected levels from 0 to {highest}", {"targets": list(targets)}
+        )
+    found = priced.targets(params) if targets is None else sorted(set(targets), reverse=True)
+    return [None if level == highest else level for level in found]

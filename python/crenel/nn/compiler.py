@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -26,15 +26,16 @@ from crenel.nn.passes.calibrate import Calibrate, CalibrationWarning, Range
 from crenel.nn.passes.fill import Fill, behind_identity, sources, strange
 from crenel.nn.passes.fold import Fold
 from crenel.nn.passes.interleave import Interleave
-from crenel.nn.passes.layouts import Layouts
+from crenel.nn.passes.kinds import Few
+from crenel.nn.passes.layouts import Layouts, Levelled
 from crenel.nn.passes.levels import Levels
 from crenel.nn.passes.lower import Lower
 from crenel.nn.passes.prices import AbstractPrices, prices_of
-from crenel.nn.passes.refreshes import Refreshes
+from crenel.nn.passes.refreshes import KINDS, WORTH, Refreshes
 from crenel.nn.passes.scales import Scales
 from crenel.nn.passes.splits import Splits
 from crenel.nn.passes.unfold import Unfold
-from crenel.nn.plan import Plan, Transform
+from crenel.nn.plan import Decision, Plan, Transform
 from crenel.nn.program import Expected, Program
 from crenel.nn.trace import Module, trace
 
@@ -56,6 +57,7 @@ def compile(
     device: str | Device = "auto",
     costs: CostModel | None = None,
     lean: bool = False,
+    kinds: int = KINDS,
 ) -> Program:
     """A program that computes a network on encrypted samples.
 
@@ -74,84 +76,135 @@ def compile(
     batch : most samples of one run: rows of the same ciphertexts, several in neighbouring slots if they fit
     device : where `Program.bind` computes
     costs : measured times, by which bootstraps are placed; default: key switches and limbs are counted
-    lean : vectors of all sizes are refreshed by one kind of bootstrap, or by one beside those that share
-        bootstraps, whatever it costs: gibibytes of keys and plaintexts less
+    lean : one kind of bootstrap, whatever it costs: gibibytes of keys and plaintexts less
+    kinds : most kinds of bootstraps, by the slots of vectors and the level at which they end
 
     Needs no key and no device. Where there are bootstraps, their error is that of bootstrappers made on the
-    CPU for it, one for each number of slots: seconds to tens of seconds and, of 'boot35', about 1 GiB of host
+    CPU for it, one for each kind: seconds to tens of seconds and, of 'boot35', about 1 GiB of host
     memory while it lasts. Raises UnsupportedError naming every unknown module with its place, the levels that
     are missing, or the operation, limbs and batch of which `costs` has no time
     (`crenel.nn.cost.CostModel.with_stand_ins` takes others); ParameterError for shapes that do not fit,
     naming the place, for weights beyond what plaintexts hold, for samples that are not finite and for options
     out of range. Warns with CalibrationWarning and AgreementWarning.
     """
+    few = _few(params, batch, lean, kinds)
+    found = checked_samples(samples, None)
+    network = _calibrated(model, found, params.slots, margin)
+    approximate = Approximate(activation, degree, agreement, composite)
+    graph, decisions = approximate(network.graph, network.bounds, network.ranges, found)
+    prices = _prices(graph, network.bounds, params, costs, int(batch))
+    plan, transforms = _laid_out(graph, network.bounds, prices, int(batch), few)
+    plan = replace(plan, decisions=(*network.decisions, *decisions, *plan.decisions))
+    some = found[np.linspace(0, len(found) - 1, min(JUDGED, len(found))).round().astype(int)]
+    program = _filled(plan, transforms, params, int(batch), some, device)
+    _encodable(program)
+    time = None if costs is None else 1e-3 * prices.total(program.plan, program.transforms)
+    return _judged(program, network, some, time)
+
+
+def _few(params: ckks.Params, batch: int, lean: bool, kinds: int) -> Few:
+    """How many kinds of bootstraps, of options that were checked."""
     if not isinstance(params, ckks.Params):
         raise ParameterError(
             f"params {params!r:.60}, expected ckks.Params, as of ckks.preset", {"params": f"{params!r:.60}"}
         )
-    if not isinstance(batch, (int, np.integer)) or isinstance(batch, bool) or batch < 1:
-        raise ParameterError(f"batch {batch}, expected a positive integer", {"batch": str(batch)})
-    found = checked_samples(samples, None)
-    exact = Fold()(trace(model, found.shape[1:]))
-    unfolded, taken = Unfold(params.slots, margin)(exact, found)
-    ranges = Calibrate()(unfolded, found)
-    bounds = Scales(margin)(unfolded, ranges)
-    graph, decisions = Approximate(activation, degree, agreement, composite)(unfolded, bounds, ranges, found)
-    plan = Lower(params.slots)(graph, bounds)
-    images = Interleave(int(batch)).room(plan)
-    prices = prices_of(params, costs, -(-int(batch) // images))
-    layouts = Layouts(prices, Interleave(int(batch)), partial(_levelled, prices, lean))
+    for name, number in (("batch", batch), ("kinds", kinds)):
+        if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or number < 1:
+            raise ParameterError(f"{name} {number}, expected a positive integer", {name: str(number)})
+    return Few(1) if lean else Few(int(kinds), WORTH)
+
+
+@dataclass(frozen=True, eq=False)
+class _Network:
+    """A network by what samples show of it.
+
+    Attributes
+    ----------
+    exact, graph : as it is meant, and of what ciphertexts can do
+    ranges, bounds : of the values of `graph`
+    decisions : what was chosen for it
+    """
+
+    exact: Graph
+    graph: Graph
+    ranges: tuple[Range, ...]
+    bounds: tuple[float, ...]
+    decisions: tuple[Decision, ...]
+
+
+def _calibrated(model: Module, samples: Reals, slots: int, margin: float) -> _Network:
+    exact = Fold()(trace(model, samples.shape[1:]))
+    graph, decisions = Unfold(slots, margin)(exact, samples)
+    ranges = Calibrate()(graph, samples)
+    return _Network(exact, graph, ranges, Scales(margin)(graph, ranges), decisions)
+
+
+def _prices(
+    graph: Graph, bounds: tuple[float, ...], params: ckks.Params, costs: CostModel | None, batch: int
+) -> AbstractPrices:
+    """Of ciphertexts with as many rows as so many samples are."""
+    images = Interleave(batch).room(Lower(params.slots)(graph, bounds))
+    return prices_of(params, costs, -(-batch // images))
+
+
+def _laid_out(
+    graph: Graph, bounds: tuple[float, ...], prices: AbstractPrices, batch: int, few: Few
+) -> Levelled:
+    """The cheapest plan, with its levels and bootstraps. What is strange to an input's slots goes through a
+    linear layer first."""
+    layouts = Layouts(prices, Interleave(batch), partial(_levelled, Refreshes(prices, few)))
     plan, transforms = layouts(graph, bounds)
     if len(graph.nodes[0].shape) != 2 and 0 in sources(plan, strange(plan, transforms)):
-        plan, transforms = layouts(*behind_identity(graph, bounds))
-    plan = replace(plan, decisions=(*taken, *decisions, *plan.decisions))
-    some = found[np.linspace(0, len(found) - 1, min(JUDGED, len(found))).round().astype(int)]
-    plan, transforms = _filled(plan, transforms, params, some)
-    program = Program(plan, params, int(batch), Expected(0.0, 0.0, 0.0, 0.0), device)
-    program._kept["transforms"] = transforms
-    _encodable(program)
-    time = None if costs is None else 1e-3 * prices.total(plan, program.transforms)
-    expected = replace(_judged(program, exact, some, time), largest=_largest(ranges[unfolded.output]))
-    judged = replace(program, expected=expected)
-    judged._kept.update(program._kept)
-    judged._known.update(program._known)
-    return judged
+        return layouts(*behind_identity(graph, bounds))
+    return plan, transforms
 
 
-def _levelled(
-    prices: AbstractPrices, lean: bool, plan: Plan, transforms: dict[int, SlotTransform]
-) -> tuple[Plan, dict[int, SlotTransform]]:
+def _levelled(refreshes: Refreshes, plan: Plan, transforms: dict[int, SlotTransform]) -> Levelled:
     """Without bootstraps where the levels suffice, or where the parameters have none, with its error."""
-    params = prices.params
+    params = refreshes.prices.params
     try:
         levelled = Levels(params.normal_top_level, params.insecure)(plan)
     except UnsupportedError:
         if params.max_level <= params.normal_top_level:
             raise
-        levelled = Refreshes(prices, lean)(plan, transforms)
-    return Splits(prices)(levelled, transforms)
+        levelled = refreshes(plan, transforms)
+    return Splits(refreshes.prices)(levelled, transforms)
 
 
 def _filled(
-    plan: Plan, transforms: dict[int, SlotTransform], params: ckks.Params, samples: Reals
-) -> tuple[Plan, dict[int, SlotTransform]]:
-    """With what polynomials can stand in slots without an element, where zeros are not."""
+    plan: Plan,
+    transforms: dict[int, SlotTransform],
+    params: ckks.Params,
+    batch: int,
+    samples: Reals,
+    device: str | Device,
+) -> Program:
+    """The program of a plan, with what polynomials can stand in slots without an element, where zeros are
+    not."""
+    program = _made(plan, transforms, params, batch, device)
     if not strange(plan, transforms):
-        return plan, transforms
+        return program
     means: dict[int, float] = {}
 
     def keep(number: int, made: list[Slots]) -> None:
         elements = plan.values[number].layout.unpack(np.stack([a.values for a in made]), len(samples))
         means[number] = float(elements.mean())
 
-    program = Program(plan, params, 1, Expected(0.0, 0.0, 0.0, 0.0))
-    program._kept["transforms"] = transforms
     with np.errstate(over="ignore", invalid="ignore"):
         program.simulate(samples, noise=False, watch=keep)
     filled = Fill(means)(plan, transforms)
     changed = {step.out: prepared(filled, step) for step in filled.steps
                if isinstance(step, Transform) and filled.values[step.out].fill}  # fmt: skip
-    return filled, transforms | changed
+    return _made(filled, transforms | changed, params, batch, device)
+
+
+def _made(
+    plan: Plan, transforms: dict[int, SlotTransform], params: ckks.Params, batch: int, device: str | Device
+) -> Program:
+    """A program of which nothing is expected yet."""
+    program = Program(plan, params, batch, Expected(0.0, 0.0, 0.0, 0.0), device)
+    program._kept["transforms"] = transforms
+    return program
 
 
 def _encodable(program: Program) -> None:
@@ -197,17 +250,22 @@ def _contained(program: Program, samples: Reals) -> Reals:
     return clear
 
 
-def _judged(program: Program, exact: Graph, samples: Reals, milliseconds: float | None) -> Expected:
-    wanted = exact(samples)
+def _judged(program: Program, network: _Network, samples: Reals, milliseconds: float | None) -> Program:
+    """The program with what is expected of it."""
+    wanted = network.exact(samples)
     clear, noisy = _contained(program, samples), _steady(program, samples)
-    return Expected(
+    expected = Expected(
         float(np.sqrt(np.mean((noisy - clear) ** 2))),
         float(np.sqrt(np.mean((clear - wanted) ** 2))),
-        float(np.abs(wanted).max()),
+        _largest(network.ranges[network.graph.output]),
         agreement_of(wanted, noisy),
         milliseconds,
         len(samples),
     )
+    judged = replace(program, expected=expected)
+    judged._kept.update(program._kept)
+    judged._known.update(program._known)
+    return judged
 
 
 def _steady(program: Program, samples: Reals) -> Reals:

@@ -192,6 +192,10 @@ class CostModel:
              "measured": sorted({row.slots for row in mine})},
         )  # fmt: skip
 
+    def targets(self, params: Params) -> tuple[int, ...]:
+        """Levels at which bootstraps of these parameters end of which there are times, the highest first."""
+        return tuple(sorted({r.output for r in self.bootstraps if r.params_id == params.id}, reverse=True))
+
     def _standing_in(self, row: BootRow, params: Params, batch: int, message: str) -> Quote:
         """Of a batch and a message, by a row of the batch or of one ciphertext, perhaps of complex ones."""
         times = batch // row.batch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -60,8 +60,8 @@ class Counting:
     relinearisation: int | None = None
     """Highest level of a product of ciphertexts."""
     operations: Counter[str] = field(default_factory=Counter)
-    bootstraps: set[Boot] = field(default_factory=set)
-    """Their kinds."""
+    bootstraps: Counter[Boot] = field(default_factory=Counter)
+    """How many of each kind."""
     plaintext_bytes: int = 0
     layer_bytes: int = 0
     """Of the largest step's diagonals."""
@@ -164,8 +164,9 @@ class Counting:
         return Counted(a.level - 1, a.slots)
 
     def refresh(self, a: Sequence[Counted], boot: Boot, level: int) -> list[Counted]:
-        self.bootstraps.add(boot)
-        self.operations["bootstraps"] += boot.bootstraps(len(a) * self.batch)
+        count = boot.bootstraps(len(a) * self.batch)
+        self.bootstraps[boot] += count
+        self.operations["bootstraps"] += count
         if boot.target is not None and boot.target > level:
             self.operations["adjusted levels"] += len(a)
         return [Counted(level, x.slots) for x in a]
@@ -214,7 +215,7 @@ def _level(keys: ckks.EvaluationKeys, key: int | Literal["relinearisation"]) -> 
     return -1 if level is None else level
 
 
-def _sorted(boots: set[Boot]) -> tuple[Boot, ...]:
+def _sorted(boots: Iterable[Boot]) -> tuple[Boot, ...]:
     return tuple(sorted(boots, key=lambda b: (b.slots, b.pack, b.pair, -1 if b.target is None else b.target)))
 
 

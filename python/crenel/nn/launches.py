@@ -43,8 +43,8 @@ def duration(program: Program, machine: str) -> Duration:
     """How long a run of a whole batch takes on a known machine, for `Program.describe`. The launches of a
     program are counted once, by a dry run, which takes seconds.
 
-    machine : how the description of its GPU begins, as "NVIDIA H100". Raises UnsupportedError, naming those
-        that are known
+    machine : its GPU's description, or the first words of its name, as "NVIDIA H100"; see
+        `crenel.nn.machine.machine_of`, which raises UnsupportedError naming those that are known
     """
     known = machine_of(machine)
     kept = program._kept

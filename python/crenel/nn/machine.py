@@ -97,14 +97,19 @@ def machines() -> tuple[Machine, ...]:
 
 
 def machine_of(description: str) -> Machine:
-    """By a GPU's description or the beginning of a name, "NVIDIA H100". Raises UnsupportedError naming those
-    that are known."""
+    """By a GPU's description, as a device says it, or by the first words of its name, maker and model at
+    least: "NVIDIA H100". Raises UnsupportedError naming those that are known, for what is none of them and
+    for words that several begin with."""
     known = machines()
-    for found in known:
-        if description and (description.startswith(found.device) or found.device.startswith(description)):
-            return found
-    there = ", ".join(found.device for found in known)
+    words = description.split(",")[0].split()
+    found = [one for one in known if len(words) > 1 and one.device.split()[: len(words)] == words]
+    if len(found) == 1:
+        return found[0]
+    there = ", ".join(one.device for one in known)
+    said = description or "an unnamed device"
+    what = "several are called so" if found else "nothing is known of its launches"
     raise UnsupportedError(
-        f"nothing is known of launches on {description or 'an unnamed device'}, only on {there}",
+        f"{said}: {what}; expected a device's description or the first words of a name, maker and model at "
+        f"least, of {there}",
         {"device": description, "known": there},
     )

@@ -47,6 +47,7 @@ def measure(
     batches: Sequence[int] = (1,),
     seconds: float = 0.05,
     slots: Sequence[int] = (),
+    targets: Sequence[int] = (),
 ) -> CostModel:
     """Time every operation of `cost.OPERATIONS`, medians of at least three groups of calls; those of
     `DERIVED` follow from such times, and their rows say how.
@@ -58,6 +59,7 @@ def measure(
     batches : numbers of ciphertexts in one object
     seconds : of each operation at each level, about
     slots : of vectors whose bootstraps are timed, of real vectors, as programs have them (`plan.Boot`)
+    targets : levels at which these end, besides the highest
 
     Raises ParameterError for levels out of range, batches below 1 and times that are not positive.
     """
@@ -80,7 +82,8 @@ def measure(
     def clock(call: Call) -> float:
         return _time(context, call, seconds)
 
-    bootstraps = [Boot(count).options() for count in sorted(set(slots))]
+    ends = (None, *sorted(set(targets), reverse=True))
+    bootstraps = [Boot(count, target=level).options() for count in sorted(set(slots)) for level in ends]
     rows, boots = timed(context, chosen, batches, bootstraps, clock, clock)
     said = {
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),

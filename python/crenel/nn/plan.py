@@ -19,6 +19,9 @@ from crenel.nn.layout import Layout
 from crenel.nn.ops import Op, Reals, Series, Shape
 from crenel.nn.sequences import Attend, Product, Roll, Scores
 
+KINDS_ORIGIN = "kinds of bootstraps"
+"""Of the decision how many there may be."""
+
 
 @dataclass(frozen=True)
 class Decision:

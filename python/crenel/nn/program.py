@@ -29,7 +29,8 @@ from crenel.nn.linear import SlotTransform
 from crenel.nn.machine import Duration
 from crenel.nn.ops import Reals
 from crenel.nn.passes.calibrate import CalibrationWarning
-from crenel.nn.plan import Boot, Plan, Refresh, linear
+from crenel.nn.passes.priced import output_level
+from crenel.nn.plan import KINDS_ORIGIN, Boot, Plan, Refresh, linear
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,20 @@ class Program:
             ("agreement", self._agreement()),
         ]  # fmt: skip
         rows.insert(6, ("time", self._time(time)))
+        rows[5:5] = [("bootstraps", self._bootstraps())] if demand.bootstraps else []
         return "\n".join(f"{name:<18}{text}" for name, text in rows)
+
+    def _bootstraps(self) -> str:
+        """How many of each kind, what bounded their number, and their keys."""
+        kinds, counts = self.demand.bootstraps, self.counted().bootstraps
+        keys = self.params.key_bytes(bootstrap=[kind.options() for kind in kinds]) / (1 << 20)
+        said = "; ".join(f"{counts[kind]} of {kind} to level {self._target(kind)}" for kind in kinds)
+        bounds = [d.chosen for d in self.plan.decisions if d.origin == KINDS_ORIGIN]
+        of_most = "".join(f" ({bound})" for bound in bounds)
+        return f"{len(kinds)} kind{'s' if len(kinds) > 1 else ''}{of_most}: {said}; {keys:.1f} MiB of keys"
+
+    def _target(self, kind: Boot) -> int:
+        return output_level(self.params) if kind.target is None else kind.target
 
     def _time(self, known: Duration | None) -> str:
         if known is not None:

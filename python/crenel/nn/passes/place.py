@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
+from crenel.errors import UnsupportedError
 from crenel.nn.passes import eliminate, minplus
 from crenel.nn.passes.dag import Core, Edge, Node, reduce
 from crenel.nn.passes.eliminate import Factor
+from crenel.nn.passes.kinds import Chosen, Few, Found, Kinds, cheapest
 from crenel.nn.passes.pieces import Choices, Piece, Step, Workshop
 from crenel.nn.passes.reach import blocked
 from crenel.nn.passes.structure import (
@@ -66,7 +69,10 @@ class Placement:
     entry, result : levels of the program's inputs and results, by name; of a structure that of its one input
         is named "input" and of its result "result"
     steps : in an order in which they can run
-    runner_up : the next best choice of bootstraps; None where there is no other
+    runner_up : the next best choice of bootstraps, of the same kinds where few are allowed; None where there
+        is no other
+    above : no placement of so few kinds is cheaper by more, but for kinds that are not worth it: 0 unless
+        there are very many
     """
 
     price: float
@@ -74,6 +80,7 @@ class Placement:
     result: Mapping[str, int]
     steps: tuple[Step, ...]
     runner_up: Alternative | None
+    above: float = 0.0
 
     @property
     def bootstraps(self) -> tuple[Step, ...]:
@@ -118,21 +125,25 @@ class Placement:
         return "\n".join(lines)
 
 
-def place(structure: Structure, chain: Chain) -> Placement:
+def place(structure: Structure, chain: Chain, few: Few | None = None) -> Placement:
     """The cheapest placement of series and forks.
+
+    few : of how many kinds bootstraps may be, which are told apart by their names; None: of any number
 
     Raises ParameterError as `structure.verify` and for forks that no operation joins, and UnsupportedError
     where no choice of bootstraps has a way through the levels, naming the first operation that cannot run,
-    the levels that it needs and the highest that is left there.
+    the levels that it needs and the highest that is left there; or where none of so few kinds has one.
     """
     verify(list(leaves(structure)), chain)
     edge = Edge("input", "result", structure, 0)
-    return _solve(Core((edge,), ("input",), ("result",), frozenset()), chain, {})
+    return _solve(Core((edge,), ("input",), ("result",), frozenset()), chain, {}, few or Few())
 
 
-def place_graph(nodes: Sequence[Node], chain: Chain) -> Placement:
+def place_graph(nodes: Sequence[Node], chain: Chain, few: Few | None = None) -> Placement:
     """The cheapest placement of any graph: as `place` where nodes are series and forks; else the levels of
     the points that are left are found by elimination, exactly too.
+
+    few : as of `place`
 
     Raises what `place` raises, ParameterError as `dag.verify_nodes`, and UnsupportedError, when series and
     forks are priced but before any point is eliminated, for graphs in which too many tensors depend on one
@@ -140,7 +151,7 @@ def place_graph(nodes: Sequence[Node], chain: Chain) -> Placement:
     """
     verify([node.element for node in nodes], chain)
     order = {node.element.name: k for k, node in enumerate(nodes)}
-    return _solve(reduce(nodes), chain, order)
+    return _solve(reduce(nodes), chain, order, few or Few())
 
 
 @dataclass(frozen=True)
@@ -152,17 +163,54 @@ class _Solved:
     factors: list[Factor]
 
 
-def _solve(core: Core, chain: Chain, order: Mapping[str, int]) -> Placement:
-    best = _optimum(core, chain)
-    if not np.isfinite(best.price):
-        raise blocked(core, chain)
-    steps = _steps(core, best, order)
+_Taken: TypeAlias = tuple[_Solved, tuple[Step, ...]]
+
+
+def _solve(core: Core, chain: Chain, order: Mapping[str, int], few: Few) -> Placement:
+    found = _of_few(core, chain, order, few)
+    if found is None:
+        raise blocked(core, chain) if few.most is None else _too_few(core, chain, few.most)
+    best, steps = found.found.solution
     return Placement(
         float(sum(step.price for step in steps)),
         {name: best.levels[name] for name in core.inputs},
         {name: best.levels[name] for name in core.results},
         steps,
         _runner_up(core, chain, best, steps, order),
+        found.above,
+    )
+
+
+def _of_few(core: Core, chain: Chain, order: Mapping[str, int], few: Few) -> Chosen[_Taken] | None:
+    """The optimum with bootstraps of few kinds."""
+    cuts = _cuts(core)
+    every = frozenset(boot.name for cut in cuts for boot in cut.bootstraps)
+
+    def solve(kinds: Kinds) -> Found[_Taken] | None:
+        left = {c.name: (None, *(b for b in c.bootstraps if b.name in kinds)) for c in cuts}
+        best = _optimum(core, chain, None if kinds == every else left)
+        if not np.isfinite(best.price):
+            return None
+        steps = _steps(core, best, order)
+        return Found(best.price, frozenset(s.bootstrap for s in steps if s.bootstrap), (best, steps))
+
+    chosen = cheapest(solve, every, few)
+    if chosen is None or few == Few():
+        return chosen
+    again = solve(chosen.found.kinds)  # the same price; that of other choices is one of these kinds
+    return None if again is None else Chosen(again, chosen.above)
+
+
+def _cuts(core: Core) -> list[Cut]:
+    return [leaf for edge in core.edges for leaf in leaves(edge.structure) if isinstance(leaf, Cut)]
+
+
+def _too_few(core: Core, chain: Chain, most: int) -> UnsupportedError:
+    """The error for a program without a placement with so few kinds of bootstraps."""
+    if not np.isfinite(_optimum(core, chain).price):  # nor with any number
+        return blocked(core, chain)
+    return UnsupportedError(
+        f"no choice of bootstraps of at most {most} kinds has a way through the levels", {"kinds": most}
     )
 
 
@@ -209,7 +257,7 @@ def _runner_up(
         rest = [*best.factors[:k], *best.factors[k + 1 :]]
         outside: Matrix = eliminate.marginal(rest, edge.tail, edge.head, best.shop.size)
         for cut, around in best.shop.outsides(piece, outside):
-            for choice in (None, *cut.bootstraps):
+            for choice in best.shop.forced.get(cut.name, (None, *cut.bootstraps)):
                 if (choice.name if choice else "") == taken.get(cut.name, ""):
                     continue
                 price = float((around + minplus.cut_matrix(cut, best.shop.size, (choice,))).min())
@@ -218,7 +266,7 @@ def _runner_up(
     if found is None:
         return None
     _, cut, choice = found
-    other = _optimum(core, chain, {cut.name: (choice,)})
+    other = _optimum(core, chain, {**best.shop.forced, cut.name: (choice,)})
     others = _steps(core, other, order)
     boots = tuple((s.name, s.bootstrap) for s in others if s.kind == "bootstrap")
     total = float(sum(s.price for s in others))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from crenel.ckks import Params
+from functools import cache
+
+from crenel.ckks import BootstrapOptions, Context, Params
 from crenel.errors import ParameterError
 from crenel.nn.cost import CostModel
 from crenel.nn.passes.structure import Chain
 
 FACTORS = 3  # of SlotToCoeff, one level each, as `plan.Boot` leaves them
+SAVED = 3  # primes, by which a bootstrap to a lower level is raised to fewer, to be looked at
 
 
 def output_level(params: Params) -> int:
@@ -19,6 +22,29 @@ def output_level(params: Params) -> int:
             {"levels": params.max_level - params.normal_top_level},
         )
     return params.normal_top_level - FACTORS
+
+
+@cache
+def unraised(params: Params) -> tuple[int, ...]:
+    """By the level at which a bootstrap ends, 0 to `output_level`: primes that it is not raised to, of those
+    that one to the highest level is; as many for any slots. Raises as `output_level`."""
+    found = []
+    context = Context(params, "cuda:dry")  # plans alone, which is quick for few slots
+    for target in range(output_level(params) + 1):
+        options = BootstrapOptions(slots=2, message="real", target_level=target)
+        report = context.bootstrapper(options=options, progress=False).report()
+        found.append(report.full_raised_limbs - report.raised_limbs)
+    return tuple(found)
+
+
+def targets(params: Params) -> tuple[int, ...]:
+    """Levels at which bootstraps may as well end, the highest first: each is the highest of those that save
+    as many primes, `SAVED` more at least than the one before. Raises as `output_level`."""
+    saved, found = unraised(params), [output_level(params)]
+    for level in range(found[0] - 1, 0, -1):
+        if saved[level] >= saved[found[-1]] + SAVED:
+            found.append(level)
+    return tuple(found)
 
 
 def adjusting_levels(params: Params, level: int, target: int) -> list[int]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from crenel import ckks
-from crenel.errors import StateError
+from crenel.errors import StateError, UnsupportedError
 from crenel.nn.blocks import moves
 from crenel.nn.cost import CostModel
 from crenel.nn.linear import SlotTransform
@@ -82,11 +82,15 @@ class AbstractPrices(ABC):
 
     @abstractmethod
     def bootstrap(self, boot: Boot, count: int) -> float:
-        """Of so many bootstraps of a kind, to the highest level."""
+        """Of so many bootstraps of a kind, to its target."""
+
+    @abstractmethod
+    def targets(self, boot: Boot, count: int) -> tuple[int, ...]:
+        """Levels to which so many bootstraps of such a kind are priced, the highest first."""
 
     def refresh(self, slots: int, ciphertexts: int) -> tuple[float, Boot]:
-        """Of bootstraps of all rows of ciphertexts of so many slots: the cheapest kind, and among those the
-        one with the most slots, which are the most alike."""
+        """Of bootstraps of all rows of ciphertexts of so many slots to the highest level: the cheapest kind,
+        and among those the one with the most slots, which are the most alike."""
         vectors = ciphertexts * self.batch
         found: list[tuple[float, int, Boot]] = []
         pack = 1
@@ -161,7 +165,7 @@ class CountedPrices(AbstractPrices):
     bootstraps, low levels."""
 
     _rotations: dict[Boot, int] = field(default_factory=dict, init=False, repr=False)
-    """Of bootstraps, by kind."""
+    """Of bootstraps to the highest level, by kind."""
 
     def _limbs(self, level: int) -> int:
         return sum(self.params.levels[level])
@@ -185,10 +189,15 @@ class CountedPrices(AbstractPrices):
         return ADDITION * self._limbs(level)
 
     def bootstrap(self, boot: Boot, count: int) -> float:
-        if boot not in self._rotations:
-            self._rotations[boot] = len(boot.options().rotations(self.params))
-        switches = self._rotations[boot] + BOOTSTRAP_PRODUCTS
-        return float(count * switches * self._limbs(self.params.max_level)) / self.batch
+        highest = replace(boot, target=None)
+        if highest not in self._rotations:
+            self._rotations[highest] = len(highest.options().rotations(self.params))
+        switches = self._rotations[highest] + BOOTSTRAP_PRODUCTS
+        saved = 0 if boot.target is None else priced.unraised(self.params)[boot.target]
+        return float(count * switches * (self._limbs(self.params.max_level) - saved)) / self.batch
+
+    def targets(self, boot: Boot, count: int) -> tuple[int, ...]:
+        return priced.targets(self.params)
 
     def adjusting(self, level: int, target: int) -> float:
         return ADJUSTING if level > target else 0.0
@@ -202,6 +211,8 @@ class MeasuredPrices(AbstractPrices):
     """Microseconds of a table; a row that is absent raises, as CostModel says."""
 
     costs: CostModel
+    _targets: dict[tuple[Boot, int], tuple[int, ...]] = field(default_factory=dict, init=False, repr=False)
+    """By kind and count."""
 
     def transform(self, matrix: SlotTransform, level: int) -> float:
         babies, giants = split(matrix.offsets, matrix.rotations(), matrix.slots)
@@ -232,9 +243,28 @@ class MeasuredPrices(AbstractPrices):
         return self.costs.us("add", self.params, level, batch=self.batch)
 
     def bootstrap(self, boot: Boot, count: int) -> float:
-        output, slots = priced.output_level(self.params), boot.slots * boot.pack
-        message = "pair" if boot.pair else "real"
-        return self.costs.bootstrap(self.params, slots, output, batch=count, message=message).us
+        levels = self.targets(boot, count) or (priced.output_level(self.params),)
+        asked = levels[0] if boot.target is None else boot.target
+        return self._timed(boot, count, min(level for level in levels if level >= asked))
+
+    def targets(self, boot: Boot, count: int) -> tuple[int, ...]:
+        """Those to which such bootstraps were timed: of what ends between two of these the price is that of
+        the higher one."""
+        key = replace(boot, target=None), count
+        if key not in self._targets:
+            found, highest = [], priced.output_level(self.params)
+            for level in {highest, *self.costs.targets(self.params)}:
+                try:
+                    self._timed(boot, count, level)
+                except UnsupportedError:  # of other slots, or of another batch
+                    continue
+                found += [level] if level <= highest else []
+            self._targets[key] = tuple(sorted(found, reverse=True))
+        return self._targets[key]
+
+    def _timed(self, boot: Boot, count: int, level: int) -> float:
+        slots, message = boot.slots * boot.pack, "pair" if boot.pair else "real"
+        return self.costs.bootstrap(self.params, slots, level, batch=count, message=message).us
 
     def adjusting(self, level: int, target: int) -> float:
         levels = priced.adjusting_levels(self.params, level, target)
