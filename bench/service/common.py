@@ -19,6 +19,7 @@ import numpy as np
 import crenel
 from crenel import ckks, client, nn
 from crenel.serve import Settings
+from crenel.workloads.networks import small
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,6 +32,16 @@ def digits(params: str, batch: int) -> tuple[nn.Program, np.ndarray]:
     images = rng.uniform(0, 1, (300, 64))
     chosen = ckks.preset(params, allow_insecure=True)
     return nn.compile(nn.Sequential(*layers), images, params=chosen, batch=batch, device="cpu"), images
+
+
+def lenet(params: str, batch: int) -> tuple[nn.Program, np.ndarray]:
+    """A convolutional network in the shape of LeNet-5 for images of digits, of weights drawn here."""
+    model, images = small.lenet(0, max(64, batch))
+    chosen = ckks.preset(params, allow_insecure=True)
+    return nn.compile(model, images, params=chosen, batch=batch, device="cpu"), images
+
+
+NETWORKS = {"dense": digits, "lenet": lenet}
 
 
 def settings(folder: str, **more: Any) -> Settings:
