@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import subprocess
 import time
 import uuid
@@ -96,9 +97,10 @@ def main(
     arguments = parser.parse_args()
     start = time.time()
     found = measure(arguments)
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.strip()
+    commit = os.environ.get("CRENEL_COMMIT") or ""
+    if not commit and shutil.which("git"):
+        asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+        commit = asked.stdout.strip()
     document = {
         "kind": "crenel-service",
         "suite": f"service-{name}",

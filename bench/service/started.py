@@ -117,7 +117,7 @@ class Alone:
         self._ready = [(program.bind(k), data) for k, (_, data) in zip(found, sessions, strict=True)]
 
     def run(self, jobs: int, cores: set[int], times: list[float] | None = None) -> tuple[float, float]:
-        """Seconds, and CPU seconds, of so many, on one of these cores at a time; `times` gets those of each."""
+        """Seconds, and CPU seconds, of so many, on one of these cores at a time; `times` gets each's."""
         found: list[float] = []
 
         def work() -> None:
