@@ -205,7 +205,7 @@ class Jobs:
             return int(connection.scalar(BEFORE, {"created": row.created}) or 0)
 
     def result(self, row: Row) -> Iterator[bytes]:
-        """The bytes of a job's result. Raises StateError before it is done, NotFoundError, StorageError."""
+        """The bytes of a job's result. Raises StateError before it is done, NotFoundError."""
         if row.state != DONE:
             raise StateError(f"the job is {row.state}: it has no result", {"state": row.state})
         stored = Stored.of(row)
@@ -335,10 +335,14 @@ class Jobs:
             }
             for a, s in zip(found, stored, strict=True)
         ]  # fmt: skip
-        with self._database.writing() as connection:
-            connection.execute(FINISH, values)
-            asked = {"by": worker, "now": now, "ids": [a.job.id for a in found]}
-            ended = set(connection.scalars(FINISHED, asked))
+        asked = {"by": worker, "now": now, "ids": [a.job.id for a in found]}
+        try:
+            with self._database.writing() as connection:
+                connection.execute(FINISH, values)
+                ended = set(connection.scalars(FINISHED, asked))
+        except BaseException:
+            self.results.doubt(stored, {a.job.id: a.job.attempt for a in found})
+            raise
         ours = [a.job.id in ended for a in found]
         for s, mine in zip(stored, ours, strict=True):
             if mine:

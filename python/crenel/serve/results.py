@@ -10,16 +10,17 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sql
 
-from crenel.errors import NotFoundError, StorageError
+from crenel.errors import NotFoundError
 from crenel.serve.blobs import Blobs
 from crenel.serve.database import Database, jobs
-from crenel.serve.statements import FINAL, KEPT, RUNNING
+from crenel.serve.observe import log
+from crenel.serve.statements import ATTEMPTS, FINAL, KEPT, RUNNING
 
 SMALL = 4 << 20  # bytes of results that are read at once, and at most of one in a pack
 AT_ONCE = 500  # databases bound what one statement may name
@@ -62,12 +63,14 @@ class Results:
         self._database, self._blobs = database, blobs
         self._seen: dict[str, float] = {}
         """Bodies without a job, and when `sweep` first saw each."""
+        self._doubted: dict[str, Mapping[str, int]] = {}
 
     def write(self, worker: str, found: Sequence[tuple[str, bytes, str]]) -> list[Stored]:
         """Results, each of a job with its SHA-256, on the disk when this returns.
 
         Raises StorageError: what was written is nobody's then, and `sweep` finds it.
         """
+        self._settle()
         short = [k for k, (_, data, _) in enumerate(found) if len(data) <= SMALL]
         if not self._blobs.local or len(short) < 2:
             short = []
@@ -82,8 +85,24 @@ class Results:
             self._blobs.put(alone)
         return stored
 
+    def doubt(self, stored: Iterable[Stored], attempts: Mapping[str, int]) -> None:
+        """A transaction failed that was to name these, of these attempts of jobs: not every failure says
+        whether it was done. The next `write` looks, so that trying again on a full disk does not fill it."""
+        for found in stored:
+            if found.pack is not None:
+                self._doubted[found.pack] = attempts
+
+    def _settle(self) -> None:
+        for pack, attempts in list(self._doubted.items()):
+            rows = self._rows(ATTEMPTS, jobs.c.id, attempts)
+            if any(row.state == RUNNING and row.attempts == attempts[job] for job, row in rows.items()):
+                continue  # it may yet be done
+            self._doubted.pop(pack, None)
+            if all(row.result_pack != pack for row in rows.values()):
+                self._blobs.delete(pack)
+
     def read(self, stored: Stored) -> Iterator[bytes]:
-        """Its bytes. Raises NotFoundError where it is gone, StorageError where it is not what was written."""
+        """Its bytes. Raises NotFoundError where it is gone, or is not what was written."""
         if stored.size > SMALL:
             if not self._blobs.exists(stored.blob):
                 raise NotFoundError("the result is not in the storage any more")
@@ -92,11 +111,9 @@ class Results:
             data = self._blobs.read(stored.blob)
         else:
             data = self._blobs.part(stored.pack, stored.offset or 0, stored.size)
-        if hashlib.sha256(data).hexdigest() != stored.sha256:
-            row = self._rows(KEPT, jobs.c.id, [stored.job]).get(stored.job)
-            if row is None or Stored.of(row) != stored:  # deleted while it was read
-                raise NotFoundError("the result is not in the storage any more")
-            raise StorageError("the result is damaged in the storage", {"job": stored.job})
+        if hashlib.sha256(data).hexdigest() != stored.sha256:  # damaged, or freed while it was read
+            log("result_lost", job=stored.job, bytes=stored.size)
+            raise NotFoundError("the result is not in the storage any more")
         return iter([data])
 
     def forget(self, found: Iterable[Stored]) -> None:

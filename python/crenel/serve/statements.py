@@ -21,6 +21,7 @@ KEPT = sql.select(
     jobs.c.result_offset,
 )  # fmt: skip
 """Where results lie."""
+ATTEMPTS = sql.select(jobs.c.id, jobs.c.state, jobs.c.attempts, jobs.c.result_pack)
 BEFORE = sql.select(sql.func.count()).where(jobs.c.state == QUEUED, jobs.c.created < sql.bindparam("created"))
 STATES = sql.select(jobs.c.id, jobs.c.state).where(jobs.c.id.in_(sql.bindparam("ids", expanding=True)))
 ALL_OPEN = sql.select(sql.func.count()).where(jobs.c.state.in_(OPEN))

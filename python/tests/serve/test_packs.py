@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sqlalchemy as sql
-from service_world import World, made, problem
+from service_world import World, made, problem, sha
 
-from crenel.errors import NotFoundError, StorageError
+from crenel.errors import NotFoundError, StorageError, UnavailableError
 from crenel.serve.blobs import PAGE, Blobs
 from crenel.serve.database import MIGRATIONS, Database, jobs, schema_version
 from crenel.serve.jobs import Answered, Claimed
@@ -107,23 +107,18 @@ def test_punched_is_zeros_and_nothing_beside_it(tmp_path: Path):
         blobs.part("packs/none", 0, 1)
 
 
-def test_a_file_that_is_damaged_is_said_to_be(world: World):
-    """Nobody gets other bytes than were written; whoever deleted them meanwhile is told so."""
-    taken, data = _claimed(world, 2), _drawn(2)
+def test_a_result_that_is_damaged_is_not_sent(world: World):
+    """Nobody gets other bytes than were written: neither those of a neighbour nor zeros."""
+    taken, data = _claimed(world, 3), _drawn(3)
     world.service.jobs.done("aa", [Answered(j, d, 0, 0) for j, d in zip(taken, data, strict=True)])
     (pack,) = _files(world, "packs")
-    with world.service.database.reading() as connection:
-        rows = {row.id: Stored.of(row) for row in connection.execute(sql.select(jobs))}
-    world.service.blobs.punch(f"packs/{pack}", 0, 1)
     with (world.folder / "data/packs" / pack).open("r+b") as file:
         file.write(bytes([data[0][0] ^ 1]))
-    problem(world.ask("GET", f"/jobs/{taken[0].id}/result", _tenant(world, taken[0])), 507, "StorageError")
-    assert _fetched(world, taken[1]) == data[1]
-    world.ask("DELETE", f"/jobs/{taken[0].id}", _tenant(world, taken[0]))
-    stored = rows[taken[0].id]
-    assert stored is not None
-    with pytest.raises(NotFoundError):
-        world.service.jobs.results.read(stored)
+    with world.service.database.writing() as connection:
+        connection.execute(sql.update(jobs).where(jobs.c.id == taken[1].id).values(result_offset=2 * PAGE))
+    for job in taken[:2]:
+        problem(world.ask("GET", f"/jobs/{job.id}/result", _tenant(world, job)), 404, "NotFoundError")
+    assert _fetched(world, taken[2]) == data[2]
 
 
 def test_late_results_of_a_group(world: World):
@@ -163,6 +158,40 @@ def test_a_group_for_which_there_is_no_room(world: World, monkeypatch: pytest.Mo
     assert _files(world, "packs") == [] and len(_files(world, "inputs")) == 4
     assert world.service.jobs.done("aa", answers) == [True] * 4
     assert [_fetched(world, job) for job in taken] == data
+
+
+def test_a_transaction_that_fails_again_and_again(world: World, monkeypatch: pytest.MonkeyPatch):
+    """Trying again does not fill the disk: of all that was written for nothing at most the last stays."""
+    world.restart(attempts=100)
+    m, key = made(), world.ready(made().keys[0])
+    group = [world.submit(m.sent[0], key).json()["job"] for _ in range(4)]
+    with monkeypatch.context() as broken:
+        broken.setattr("crenel.serve.jobs.FINISH", sql.text("INSERT INTO nothing VALUES (:job)"))
+        broken.setattr("crenel.serve.jobs._together", lambda _first, found, *_: found)
+        for _ in range(3):
+            with pytest.raises(UnavailableError):
+                world.worker().step()
+            assert len(_files(world, "packs")) == 1
+    world.work()
+    assert _files(world, "packs") == [] and len(_files(world, "results")) == 4
+    assert [world.ask("GET", f"/jobs/{job}/result").content for job in group] == [m.answer] * 4
+
+
+def test_what_may_still_be_done_is_kept(world: World):
+    """Nobody knows of a transaction, and its jobs are the worker's still: its file stays until then."""
+    taken, data = _claimed(world, 2), _drawn(2)
+    results = world.service.jobs.results
+    stored = results.write("aa", [(j.id, d, sha(d)) for j, d in zip(taken, data, strict=True)])
+    results.doubt(stored, {job.id: job.attempt for job in taken})
+    results._settle()
+    assert len(_files(world, "packs")) == 1
+    with world.service.database.writing() as connection:  # it was done after all
+        for s in stored:
+            values = {"state": "done", "result_pack": s.pack, "result_offset": s.offset}
+            values |= {"result_sha256": s.sha256, "result_bytes": s.size}
+            connection.execute(sql.update(jobs).where(jobs.c.id == s.job).values(**values))
+    results._settle()
+    assert [_fetched(world, job) for job in taken] == data and not results._doubted
 
 
 def test_a_sweep_takes_what_nobody_has(world: World, monkeypatch: pytest.MonkeyPatch):
