@@ -151,10 +151,12 @@ class Worker:
 
     def _await_change(self, version: int, seconds: float) -> None:
         """Until somebody wrote to the database, or so long: leases and patience end without a word."""
-        end = time.monotonic() + seconds
+        end, most = time.monotonic() + seconds, self.settings.poll_seconds / 4
+        pause = most / 8  # who asks one thing after the other asks again at once
         while time.monotonic() < end:
-            if self._stop.wait(self.settings.poll_seconds / 4):
+            if self._stop.wait(pause):
                 return
+            pause = min(1.25 * pause, most)
             now = self._database.version()
             if now != version and self._database.anything():
                 return
