@@ -29,6 +29,7 @@ from crenel.serve import NnProgram, worker  # noqa: E402
 from crenel.serve.blobs import Blobs  # noqa: E402
 from crenel.serve.jobs import Answered, Jobs, Submission  # noqa: E402
 from crenel.serve.programs import Programs  # noqa: E402
+from crenel.serve.results import Results  # noqa: E402
 from crenel.serve.service import Service  # noqa: E402
 
 COMPUTING = ("read the tensor", "run", "write the tensor")
@@ -36,7 +37,7 @@ STAGES = {
     "read the tensor": (nn.Server, "tensor_from_bytes"), "run": (nn.Server, "run"),
     "write the tensor": (nn.EncryptedTensor, "to_bytes"),
     "take jobs": (Jobs, "claim"), "read inputs": (Jobs, "input"), "commit": (Jobs, "done"),
-    "write results": (Blobs, "put"), "delete inputs": (Blobs, "delete"), "log": (worker, "log"),
+    "write results": (Results, "write"), "delete inputs": (Blobs, "delete"), "log": (worker, "log"),
 }  # fmt: skip
 """By name, what is timed; what one calls of another is the other's."""
 SPENT: Counter[str] = Counter()
