@@ -11,8 +11,9 @@ import re
 import shutil
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -338,13 +339,20 @@ def _written(file: int, data: bytes, offset: int = 0) -> None:
         left, offset = left[done:], offset + done
 
 
+@cache
+def _fallocate() -> Callable[[int, int, int, int], int] | None:
+    """Linux' call, which Python does not have; None where the system has none for offsets of 64 bits."""
+    system = ctypes.CDLL(None, use_errno=True)
+    names = ["fallocate64", *(["fallocate"] if ctypes.sizeof(ctypes.c_long) == 8 else [])]
+    call = next((getattr(system, name) for name in names if hasattr(system, name)), None)
+    if call is not None:
+        call.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+    return call
+
+
 def _punch(file: int, offset: int, size: int) -> None:
-    """By Linux' fallocate, which Python does not have."""
-    call = getattr(ctypes.CDLL(None, use_errno=True), "fallocate64", None)
-    if call is None:
-        return
-    call.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
-    if call(file, KEEP_SIZE | PUNCH_HOLE, offset, size) != 0:
+    call = _fallocate()
+    if call is not None and call(file, KEEP_SIZE | PUNCH_HOLE, offset, size) != 0:
         number = ctypes.get_errno()
         if number not in (errno.EOPNOTSUPP, errno.ENOSYS):
             raise OSError(number, os.strerror(number))
