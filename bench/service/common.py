@@ -45,6 +45,12 @@ def lenet(params: str, batch: int) -> tuple[nn.Program, np.ndarray]:
 NETWORKS = {"dense": digits, "lenet": lenet}
 
 
+def bound(program: nn.Program, keys: list[bytes]) -> list[nn.Server]:
+    """The library alone with the keys of several clients, who share weights as in a worker."""
+    shared = nn.Server.shared(program)
+    return [shared.with_keys(shared.context.evaluation_keys_from_bytes(data)) for data in keys]
+
+
 def settings(folder: str, **more: Any) -> Settings:
     """Of a service whose limits no bench reaches, with its data in a folder; `more` are those it measures."""
     return Settings(

@@ -113,8 +113,9 @@ class Alone:
 
     def __init__(self, program: nn.Program, sessions: list, keys: list[bytes] | None = None) -> None:
         """keys : their files, where they are at hand"""
-        found = keys or [s.client.evaluation_keys(s.spec) for s, _ in sessions]
-        self._ready = [(program.bind(k), data) for k, (_, data) in zip(found, sessions, strict=True)]
+        found = keys or [s.client.evaluation_keys(s.spec).to_bytes() for s, _ in sessions]
+        ready = common.bound(program, found)
+        self._ready = [(server, data) for server, (_, data) in zip(ready, sessions, strict=True)]
 
     def run(self, jobs: int, cores: set[int], times: list[float] | None = None) -> tuple[float, float]:
         """Seconds, and CPU seconds, of so many, on one of these cores at a time; `times` gets each's."""

@@ -139,9 +139,12 @@ class Blobs:
 
     def part(self, name: str, offset: int, size: int) -> bytes:
         """Bytes of a local blob; fewer where it ends before. Raises NotFoundError."""
-        with _translated(name), open(self._path(name), "rb", buffering=0) as file:
-            file.seek(offset)
-            return file.read(size)
+        with _translated(name):
+            file = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                return _read(file, offset, size)
+            finally:
+                os.close(file)
 
     def punch(self, name: str, offset: int, size: int) -> None:
         """Frees a part of a local blob, which reads as zeros then; a file system that cannot keeps the bytes
@@ -181,8 +184,12 @@ class Blobs:
         """All its bytes. Raises NotFoundError."""
         if not self.local:
             return b"".join(self.pieces(name))
-        with _translated(name), open(self._path(name), "rb", buffering=0) as file:
-            return file.read()
+        with _translated(name):
+            file = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                return _read(file, 0, os.fstat(file).st_size)
+            finally:
+                os.close(file)
 
     def join(self, names: list[str], target: str) -> str:
         """One blob of several, in their order. Returns its SHA-256. Raises NotFoundError, StorageError."""
@@ -230,6 +237,18 @@ class Blobs:
                 self.files.rm(path, recursive=True)
             except FileNotFoundError:
                 return
+
+    def delete_files(self, names: Iterable[str]) -> None:
+        """Deletes blobs, none of them a name above others; none is no error."""
+        if not self.local:
+            for name in names:
+                self.delete(name)
+            return
+        paths = [self._path(name) for name in names]
+        with _translated():
+            for path in paths:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
 
     def path(self, name: str) -> Path | None:
         """The file of a local blob; None where blobs are elsewhere."""
@@ -329,6 +348,14 @@ def _put(found: Mapping[str, bytes]) -> None:
                 with contextlib.suppress(OSError):
                     os.unlink(path)
             raise
+
+
+def _read(file: int, offset: int, size: int) -> bytes:
+    """So many bytes, or as many as there are."""
+    data = os.pread(file, size, offset)
+    while len(data) < size and (more := os.pread(file, size - len(data), offset + len(data))):
+        data += more
+    return data
 
 
 def _written(file: int, data: bytes, offset: int = 0) -> None:

@@ -339,15 +339,14 @@ class Jobs:
         try:
             with self._database.writing() as connection:
                 connection.execute(FINISH, values)
-                ended = set(connection.scalars(FINISHED, asked))
+                ended = {str(job) for job in connection.scalars(FINISHED, asked)}
         except BaseException:
             self.results.doubt(stored, {a.job.id: a.job.attempt for a in found})
             raise
         ours = [a.job.id in ended for a in found]
+        self._blobs.delete_files(input_of(job) for job in ended)
         for s, mine in zip(stored, ours, strict=True):
-            if mine:
-                self._blobs.delete(input_of(s.job))
-            else:
+            if not mine:
                 self.results.late(s)
         return ours
 
@@ -405,8 +404,7 @@ class Jobs:
 
     def _forget(self, found: Mapping[str, Stored | None]) -> None:
         """Deletes bodies and results of jobs whose rows are gone."""
-        for job in found:
-            self._blobs.delete(input_of(job))
+        self._blobs.delete_files(input_of(job) for job in found)
         self.results.forget(stored for stored in found.values() if stored is not None)
 
     def _found(self, connection: sql.Connection, tenant: Tenant, job: str) -> Row:

@@ -157,8 +157,7 @@ class Results:
         rows = self._rows(KEPT, jobs.c.id, [_owner(name) for name in alone])
         gone += [name for name in alone if _nobodys(name, rows.get(_owner(name)))]
         gone += self._without_job(bodies)
-        for name in gone:
-            self._blobs.delete(name)
+        self._blobs.delete_files(gone)
         return len(gone)
 
     def _without_job(self, bodies: list[str]) -> list[str]:

@@ -340,11 +340,10 @@ class Worker:
             # Keys may serve higher levels than the program needs; a header is no key.
             if halves > needed // 2 + HEADER:
                 needed = max(needed, min(2 * halves, servable.most_key_memory))
-        staged = budget if needed > budget else None
-        most = min(self.settings.key_memory, key_reading_bytes(servable))
-        reading = Reading(most, self.settings.input_memory, staged)
 
         def make() -> tuple[Prepared, int]:
+            most = min(self.settings.key_memory, key_reading_bytes(servable))
+            reading = Reading(most, self.settings.input_memory, budget if needed > budget else None)
             with self._file(key) as file:
                 prepared = self._loaded[program].prepare(file, reading)
             return prepared, prepared.nbytes

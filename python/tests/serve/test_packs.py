@@ -261,8 +261,8 @@ sys.stdin.readline()
     "not in its folder": lambda: before(blobs, "_sync_folder"),
     "synced": lambda: after(blobs.Blobs, "together"),
     "in the transaction": lambda: after(blobs.Blobs, "together", at_commit),
-    "ended": lambda: before(blobs.Blobs, "delete"),
-    "one body deleted": lambda: after(blobs.Blobs, "delete"),
+    "ended": lambda: before(blobs.Blobs, "delete_files"),
+    "one body deleted": lambda: after(blobs.os, "unlink"),
 }[where]()
 works.step()
 print("alive", flush=True)
