@@ -130,7 +130,7 @@ class Worker:
             # While the other lane has work, what comes gathers, and is taken together; but not until it has
             # none: each reads its next input while the other one computes.
             with self._turn:
-                if not self._turn.wait_for(lambda: 2 * len(self._unstarted) <= self._taken, LOOK_S):
+                if not self._turn.wait_for(self._few_left, LOOK_S):
                     continue
             version = self._database.version()
             try:
@@ -213,7 +213,11 @@ class Worker:
         """The device has them, or they ended: the other lane looks for more once few are left."""
         with self._turn:
             self._unstarted -= {job.id for job in found}
-            self._turn.notify_all()
+            if self._few_left():  # not for every job: whoever wakes takes the core from what computes
+                self._turn.notify_all()
+
+    def _few_left(self) -> bool:
+        return 2 * len(self._unstarted) <= self._taken
 
     # ---- one thing after the other ---------------------------------------------------------------------
 
