@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import subprocess
 import time
 import uuid
@@ -19,6 +20,7 @@ import numpy as np
 import crenel
 from crenel import ckks, client, nn
 from crenel.serve import Settings
+from crenel.workloads.networks import small
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,6 +33,22 @@ def digits(params: str, batch: int) -> tuple[nn.Program, np.ndarray]:
     images = rng.uniform(0, 1, (300, 64))
     chosen = ckks.preset(params, allow_insecure=True)
     return nn.compile(nn.Sequential(*layers), images, params=chosen, batch=batch, device="cpu"), images
+
+
+def lenet(params: str, batch: int) -> tuple[nn.Program, np.ndarray]:
+    """A convolutional network in the shape of LeNet-5 for images of digits, of weights drawn here."""
+    model, images = small.lenet(0, max(64, batch))
+    chosen = ckks.preset(params, allow_insecure=True)
+    return nn.compile(model, images, params=chosen, batch=batch, device="cpu"), images
+
+
+NETWORKS = {"dense": digits, "lenet": lenet}
+
+
+def bound(program: nn.Program, keys: list[bytes]) -> list[nn.Server]:
+    """The library alone with the keys of several clients, who share weights as in a worker."""
+    shared = nn.Server.shared(program)
+    return [shared.with_keys(shared.context.evaluation_keys_from_bytes(data)) for data in keys]
 
 
 def settings(folder: str, **more: Any) -> Settings:
@@ -85,9 +103,10 @@ def main(
     arguments = parser.parse_args()
     start = time.time()
     found = measure(arguments)
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.strip()
+    commit = os.environ.get("CRENEL_COMMIT") or ""
+    if not commit and shutil.which("git"):
+        asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+        commit = asked.stdout.strip()
     document = {
         "kind": "crenel-service",
         "suite": f"service-{name}",

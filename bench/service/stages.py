@@ -29,6 +29,7 @@ from crenel.serve import NnProgram, worker  # noqa: E402
 from crenel.serve.blobs import Blobs  # noqa: E402
 from crenel.serve.jobs import Answered, Jobs, Submission  # noqa: E402
 from crenel.serve.programs import Programs  # noqa: E402
+from crenel.serve.results import Results  # noqa: E402
 from crenel.serve.service import Service  # noqa: E402
 
 COMPUTING = ("read the tensor", "run", "write the tensor")
@@ -36,7 +37,7 @@ STAGES = {
     "read the tensor": (nn.Server, "tensor_from_bytes"), "run": (nn.Server, "run"),
     "write the tensor": (nn.EncryptedTensor, "to_bytes"),
     "take jobs": (Jobs, "claim"), "read inputs": (Jobs, "input"), "commit": (Jobs, "done"),
-    "write results": (Blobs, "put"), "delete inputs": (Blobs, "delete"), "log": (worker, "log"),
+    "write results": (Results, "write"), "delete inputs": (Blobs, "delete_files"), "log": (worker, "log"),
 }  # fmt: skip
 """By name, what is timed; what one calls of another is the other's."""
 SPENT: Counter[str] = Counter()
@@ -70,7 +71,9 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         settings = common.settings(folder, jobs=10_000, device_bytes=2 * served.key_memory, lease_seconds=300)
         service = Service(settings, Programs([served]))
         works = worker.Worker(settings, Programs([served]), "cpu")
-        tenants = [_tenant(service, program, served, images[: given.batch], name) for name in ("one", "two")]
+        made = [_tenant(service, program, served, images[: given.batch], name) for name in ("one", "two")]
+        alone = common.bound(program, [keys for *_, keys in made])
+        tenants = [(*who, server) for (*who, _), server in zip(made, alone, strict=True)]
         while works.step():  # checks the keys
             pass
         _round(service, works, tenants, served.program, 8)
@@ -93,14 +96,14 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _tenant(service: Service, program: nn.Program, served: NnProgram, images: Any, name: str) -> tuple:
-    """Its keys stored, a tensor, and the library with the same keys."""
+    """Its keys stored, a tensor, and its keys."""
     tenant = service.auth.tenant(f"Bearer {service.auth.add(name)}")
     client = program.client.keygen("cpu")
     keys = client.evaluation_keys(program.client).to_bytes()
     key, blob = hashlib.sha256(keys).hexdigest(), f"incoming/{uuid.uuid4().hex}"
     service.blobs.write(blob, [keys])
     service.keys.add(tenant, served.program, key, len(keys), blob)
-    return tenant, key, client.encrypt(images, program.client).to_bytes(), program.bind(keys)
+    return tenant, key, client.encrypt(images, program.client).to_bytes(), keys
 
 
 def _round(service: Service, works: worker.Worker, tenants: list, program: str, jobs: int) -> dict[str, Any]:

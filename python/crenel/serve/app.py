@@ -29,7 +29,8 @@ from crenel.serve.auth import Tenant
 from crenel.serve.blobs import Reserved
 from crenel.serve.edge import PIECE, Refusal, Waiter, add_errors, bearer, body, final, until
 from crenel.serve.errors import error_of
-from crenel.serve.jobs import SMALL, Submission
+from crenel.serve.jobs import Submission
+from crenel.serve.results import SMALL
 from crenel.serve.schemas import (
     IDEMPOTENCY,
     PROTOCOL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import hashlib
 import os
@@ -10,8 +11,9 @@ import re
 import shutil
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ from crenel.errors import NotFoundError, ParameterError, StorageError
 
 NAME = re.compile(r"[a-z0-9_-]+(/[a-z0-9_-]+)*")
 PIECE = 1 << 20
+PAGE = 4096  # bytes: what file systems free at least
+KEEP_SIZE, PUNCH_HOLE = 1, 2  # of fallocate(2)
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -111,8 +115,64 @@ class Blobs:
             for folder in {os.path.dirname(path) for path in paths}:
                 _sync(folder)
 
+    def together(self, name: str, found: Sequence[bytes]) -> list[int]:
+        """A new blob of a local disk, of several parts; all on the disk when this returns where each begins,
+        at multiples of `PAGE`: what is punched is free then. Raises StorageError, and nothing is left."""
+        path = self._path(name)
+        places, end = [], 0
+        with _translated():
+            self._folder_of(path)
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            try:
+                for data in found:
+                    places.append(end)
+                    _written(file, data, end)
+                    end += -(-len(data) // PAGE) * PAGE
+                os.fsync(file)
+                _sync_folder(path)
+            except BaseException:
+                os.unlink(path)
+                raise
+            finally:
+                os.close(file)
+        return places
+
+    def part(self, name: str, offset: int, size: int) -> bytes:
+        """Bytes of a local blob; fewer where it ends before. Raises NotFoundError."""
+        with _translated(name):
+            file = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                return _read(file, offset, size)
+            finally:
+                os.close(file)
+
+    def punch(self, name: str, offset: int, size: int) -> None:
+        """Frees a part of a local blob, which reads as zeros then; a file system that cannot keeps the bytes
+        until the blob is deleted. None of the name is no error."""
+        with contextlib.suppress(NotFoundError), _translated():
+            file = os.open(self._path(name), os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                _punch(file, offset, -(-size // PAGE) * PAGE)
+            finally:
+                os.close(file)
+
+    def names(self, folder: str) -> list[str]:
+        """Blobs of a folder of a local disk, without those that are being written."""
+        with _translated():
+            try:
+                found = os.listdir(self._path(folder))
+            except FileNotFoundError:
+                return []
+        return [f"{folder}/{name}" for name in found if NAME.fullmatch(name)]
+
     def _folder_of(self, path: str) -> None:
-        self.files.makedirs(self.files._parent(path), exist_ok=True)
+        if not self.local:
+            self.files.makedirs(self.files._parent(path), exist_ok=True)
+            return
+        folder = os.path.dirname(path)
+        if not os.path.isdir(folder):
+            os.makedirs(folder, exist_ok=True)
+            _sync_folder(folder)  # its own name, too, is on the disk before anything in it counts
 
     def pieces(self, name: str) -> Iterator[bytes]:
         """Its bytes, piece after piece. Raises NotFoundError."""
@@ -124,8 +184,12 @@ class Blobs:
         """All its bytes. Raises NotFoundError."""
         if not self.local:
             return b"".join(self.pieces(name))
-        with _translated(name), open(self._path(name), "rb", buffering=0) as file:
-            return file.read()
+        with _translated(name):
+            file = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                return _read(file, 0, os.fstat(file).st_size)
+            finally:
+                os.close(file)
 
     def join(self, names: list[str], target: str) -> str:
         """One blob of several, in their order. Returns its SHA-256. Raises NotFoundError, StorageError."""
@@ -173,6 +237,18 @@ class Blobs:
                 self.files.rm(path, recursive=True)
             except FileNotFoundError:
                 return
+
+    def delete_files(self, names: Iterable[str]) -> None:
+        """Deletes blobs, none of them a name above others; none is no error."""
+        if not self.local:
+            for name in names:
+                self.delete(name)
+            return
+        paths = [self._path(name) for name in names]
+        with _translated():
+            for path in paths:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
 
     def path(self, name: str) -> Path | None:
         """The file of a local blob; None where blobs are elsewhere."""
@@ -262,9 +338,7 @@ def _put(found: Mapping[str, bytes]) -> None:
             for path, data in found.items():
                 beside[path] = f"{path}.{uuid.uuid4().hex}.part"
                 opened.append(files.enter_context(open(beside[path], "wb", buffering=0)))
-                left = memoryview(data)
-                while left:
-                    left = left[opened[-1].write(left) :]
+                _written(opened[-1].fileno(), data)
             for file in opened:
                 os.fsync(file.fileno())
             for path in found:
@@ -274,6 +348,41 @@ def _put(found: Mapping[str, bytes]) -> None:
                 with contextlib.suppress(OSError):
                     os.unlink(path)
             raise
+
+
+def _read(file: int, offset: int, size: int) -> bytes:
+    """So many bytes, or as many as there are."""
+    data = os.pread(file, size, offset)
+    while len(data) < size and (more := os.pread(file, size - len(data), offset + len(data))):
+        data += more
+    return data
+
+
+def _written(file: int, data: bytes, offset: int = 0) -> None:
+    """All of it: a system may take less at a time."""
+    left = memoryview(data)
+    while left:
+        done = os.pwrite(file, left, offset)
+        left, offset = left[done:], offset + done
+
+
+@cache
+def _fallocate() -> Callable[[int, int, int, int], int] | None:
+    """Linux' call, which Python does not have; None where the system has none for offsets of 64 bits."""
+    system = ctypes.CDLL(None, use_errno=True)
+    names = ["fallocate64", *(["fallocate"] if ctypes.sizeof(ctypes.c_long) == 8 else [])]
+    call = next((getattr(system, name) for name in names if hasattr(system, name)), None)
+    if call is not None:
+        call.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+    return call
+
+
+def _punch(file: int, offset: int, size: int) -> None:
+    call = _fallocate()
+    if call is not None and call(file, KEEP_SIZE | PUNCH_HOLE, offset, size) != 0:
+        number = ctypes.get_errno()
+        if number not in (errno.EOPNOTSUPP, errno.ENOSYS):
+            raise OSError(number, os.strerror(number))
 
 
 def _sync_folder(path: str) -> None:

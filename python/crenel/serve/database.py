@@ -76,9 +76,11 @@ jobs = Table(
     Column("changed", Float, nullable=False, index=True), Column("started", Float), Column("finished", Float),
     Column("expires", Float, index=True), Column("worker", ID), Column("lease", Float),
     Column("seconds_keys", Float), Column("seconds_run", Float), Column("fetched", Float),
+    Column("result_pack", String(160)), Column("result_offset", BigInteger),
     UniqueConstraint("tenant", "idempotency"),
     Index("jobs_of_tenant", "tenant", "state", "input_bytes", "result_bytes"),
     Index("jobs_in_line", "state", "created"),
+    Index("jobs_of_pack", "result_pack"),
 )  # fmt: skip
 workers = Table(
     "workers", TABLES,
@@ -93,16 +95,30 @@ def _first(connection: sql.Connection) -> None:
 
 def _second(connection: sql.Connection) -> None:
     """Whether a result was fetched, and what counting a tenant's jobs reads."""
-    found = sql.inspect(connection)
-    if "fetched" not in {column["name"] for column in found.get_columns(jobs.name)}:
-        connection.exec_driver_sql("ALTER TABLE jobs ADD COLUMN fetched DOUBLE PRECISION")
+    _with_columns(connection, fetched="DOUBLE PRECISION")
+    for index in jobs.indexes:
+        if index.name in ("jobs_of_tenant", "jobs_in_line"):
+            index.create(connection, checkfirst=True)
+
+
+def _third(connection: sql.Connection) -> None:
+    """Results that lie in one file, and which rows name it."""
+    _with_columns(connection, result_pack="VARCHAR(160)", result_offset="BIGINT")
     for index in jobs.indexes:
         index.create(connection, checkfirst=True)
 
 
+def _with_columns(connection: sql.Connection, **wanted: str) -> None:
+    """Those of jobs that are not there yet."""
+    there = {column["name"] for column in sql.inspect(connection).get_columns(jobs.name)}
+    for name, kind in wanted.items():
+        if name not in there:
+            connection.exec_driver_sql(f"ALTER TABLE jobs ADD COLUMN {name} {kind}")
+
+
 KEYS_WAIT = "SELECT EXISTS (SELECT 1 FROM keys WHERE state = 'received')"
 ANYTHING = f"{KEYS_WAIT} OR EXISTS (SELECT 1 FROM jobs WHERE state = 'queued')"
-MIGRATIONS: tuple[Callable[[sql.Connection], None], ...] = (_first, _second)
+MIGRATIONS: tuple[Callable[[sql.Connection], None], ...] = (_first, _second, _third)
 """What brings a database from version k to k + 1. A change of a table is a further function, never an edit
 of an old one; the first makes the tables as they are now, so that later ones ask what is there."""
 

@@ -32,7 +32,7 @@ from crenel.serve.service import Service
 from crenel.serve.statements import FINAL, OPEN, QUEUED
 
 PIECE = 1 << 20
-GLANCE_S, ASK_S = 0.004, 1.0
+GLANCE_S, ASK_S, FEW = 0.004, 1.0, 4
 """Between two looks whether anybody wrote to the database, and between two at what is waited for."""
 ISOLATED = (
     (b"cross-origin-opener-policy", b"same-origin"),
@@ -266,8 +266,8 @@ class Waiter:
         while self._events:
             version, start = database.version(), time.monotonic()
             pause = settings.watch_seconds
-            if version is not None:
-                pause = min(pause, GLANCE_S)
+            if version is not None:  # where few wait, a look costs little, and what they wait for is short
+                pause = min(pause, GLANCE_S if len(self._events) > FEW else GLANCE_S / 4)
             if version is None or version != seen or start - asked > ASK_S:
                 seen, asked = version, start
                 with contextlib.suppress(CrenelError):

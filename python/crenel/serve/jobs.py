@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,6 +31,7 @@ from crenel.serve.database import Database, jobs
 from crenel.serve.errors import Problem
 from crenel.serve.keys import REFUSED, Keys, needed
 from crenel.serve.programs import Programs
+from crenel.serve.results import AT_ONCE, Results, Stored, input_of
 from crenel.serve.settings import Settings
 from crenel.serve.statements import (
     ALL_OPEN,
@@ -43,6 +44,7 @@ from crenel.serve.statements import (
     FINISH,
     FINISHED,
     INSERT,
+    KEPT,
     LOST,
     ONE,
     OPEN,
@@ -58,7 +60,6 @@ from crenel.serve.statements import (
 GROUP_S = 0.1  # of computing: jobs that are taken, and whose results are committed, together
 LONG_GROUP_S = 0.25  # the same where so many wait that the last of them waits three times as long anyway
 TOUCH_S = 60.0  # between two notes that keys are in use
-SMALL = 4 << 20  # bytes of results that are read at once
 Row = Any
 
 
@@ -106,16 +107,6 @@ class Answered:
         return hashlib.sha256(self.result).hexdigest()
 
 
-def input_of(job: str) -> str:
-    """The name of the blob that a job's body lies in."""
-    return f"inputs/{job}"
-
-
-def result_of(job: str, sha256: str) -> str:
-    """The name of its result's: by content, so that two runs write one."""
-    return f"results/{job}-{sha256}"
-
-
 class Jobs:
     """Jobs of tenants, and the queue that they make together."""
 
@@ -124,6 +115,7 @@ class Jobs:
     ) -> None:
         self._database, self._blobs, self._settings = database, blobs, settings
         self._programs, self._keys = programs, stored
+        self.results = Results(database, blobs)
         self._asked = 0.0
         """When jobs of dead workers were last asked for."""
 
@@ -172,12 +164,12 @@ class Jobs:
 
     def _entered(
         self, tenant: Tenant, asked: Submission, row: dict[str, Any]
-    ) -> tuple[Row, list[tuple[str, str | None]]]:
+    ) -> tuple[Row, dict[str, Stored | None]]:
         """The row that stands for the request, and finished jobs that made room for it."""
         with self._database.writing() as connection:
             there = connection.execute(SAME, {"tenant": tenant.id, "key": asked.idempotency}).one_or_none()
             if there is not None:
-                return there, []
+                return there, {}
             self._within(connection, tenant, asked.size)
             dropped = self._make_room(connection, tenant)
             connection.execute(INSERT, row)
@@ -216,12 +208,9 @@ class Jobs:
         """The bytes of a job's result. Raises StateError before it is done, NotFoundError."""
         if row.state != DONE:
             raise StateError(f"the job is {row.state}: it has no result", {"state": row.state})
-        name = result_of(row.id, row.result_sha256)
-        if row.result_bytes <= SMALL:
-            return iter([self._blobs.read(name)])
-        if not self._blobs.exists(name):
-            raise NotFoundError("the result is not in the storage any more")
-        return self._blobs.pieces(name)
+        stored = Stored.of(row)
+        assert stored is not None
+        return self.results.read(stored)
 
     def fetched(self, found: Sequence[str]) -> None:
         """Their results were read to the end: where room is needed they go first."""
@@ -249,7 +238,7 @@ class Jobs:
         with self._database.writing() as connection:
             row = self._found(connection, tenant, job)
             connection.execute(sql.delete(jobs).where(jobs.c.id == job, jobs.c.tenant == tenant.id))
-        self._forget([(job, row.result_sha256)])
+        self._forget({job: Stored.of(row)})
 
     # ---- what workers do -------------------------------------------------------------------------------
 
@@ -336,37 +325,30 @@ class Jobs:
     def done(self, worker: str, found: Sequence[Answered]) -> list[bool]:
         """Writes results, all in one transaction; False: the job is not the worker's any more, and nothing
         of it changed. Raises ServiceError, and nothing changed at all."""
-        self._blobs.put({result_of(a.job.id, a.sha256): a.result for a in found})
+        stored = self.results.write(worker, [(a.job.id, a.result, a.sha256) for a in found])
         now = time.time()
         fixed = {"now": now, "over": now + self._settings.result_ttl, "by": worker}
         values = [
             fixed | {
-                "job": a.job.id, "attempt": a.job.attempt, "size": len(a.result), "digest": a.sha256,
-                "took_keys": a.keys, "took_run": a.run,
+                "job": a.job.id, "attempt": a.job.attempt, "size": s.size, "digest": s.sha256,
+                "pack": s.pack, "place": s.offset, "took_keys": a.keys, "took_run": a.run,
             }
-            for a in found
+            for a, s in zip(found, stored, strict=True)
         ]  # fmt: skip
-        with self._database.writing() as connection:
-            connection.execute(FINISH, values)
-            asked = {"by": worker, "now": now, "ids": [a.job.id for a in found]}
-            ended = set(connection.scalars(FINISHED, asked))
+        asked = {"by": worker, "now": now, "ids": [a.job.id for a in found]}
+        try:
+            with self._database.writing() as connection:
+                connection.execute(FINISH, values)
+                ended = {str(job) for job in connection.scalars(FINISHED, asked)}
+        except BaseException:
+            self.results.doubt(stored, {a.job.id: a.job.attempt for a in found})
+            raise
         ours = [a.job.id in ended for a in found]
-        for a, mine in zip(found, ours, strict=True):
-            if mine:
-                self._blobs.delete(input_of(a.job.id))
-            else:
-                self._superfluous(a)
+        self._blobs.delete_files(input_of(job) for job in ended)
+        for s, mine in zip(stored, ours, strict=True):
+            if not mine:
+                self.results.late(s)
         return ours
-
-    def _superfluous(self, answered: Answered) -> None:
-        """Deletes a result that came too late, unless another run gave the same one."""
-        with self._database.reading() as connection:
-            wanted = sql.select(jobs.c.result_sha256).where(jobs.c.id == answered.job.id)
-            kept = connection.execute(wanted).one_or_none()
-        if kept is None:
-            self._forget([(answered.job.id, answered.sha256)])
-        elif kept.result_sha256 not in (None, answered.sha256):
-            self._blobs.delete(result_of(answered.job.id, answered.sha256))
 
     def failed(self, claimed: Claimed, worker: str, error: CrenelError) -> None:
         """The job ends with an error of the library."""
@@ -386,12 +368,10 @@ class Jobs:
 
     def expire(self) -> int:
         """Deletes finished jobs whose time is over, with their results; returns how many."""
-        wanted = sql.select(jobs.c.id, jobs.c.result_sha256).where(jobs.c.expires < time.time())
+        wanted = KEPT.where(jobs.c.expires < time.time())
         with self._database.writing() as connection:
-            found = [(str(row.id), row.result_sha256) for row in connection.execute(wanted)]
-            for start in range(0, len(found), 500):  # databases bound what one statement may name
-                some = [job for job, _ in found[start : start + 500]]
-                connection.execute(sql.delete(jobs).where(jobs.c.id.in_(some)))
+            found = {str(row.id): Stored.of(row) for row in connection.execute(wanted)}
+            _removed(connection, list(found))
         self._forget(found)
         return len(found)
 
@@ -405,8 +385,8 @@ class Jobs:
         """Of jobs, what state they are in: what long polls wake by."""
         states: dict[str, str] = {}
         with self._database.reading() as connection:
-            for start in range(0, len(found), 500):
-                rows = connection.execute(STATES, {"ids": found[start : start + 500]})
+            for start in range(0, len(found), AT_ONCE):
+                rows = connection.execute(STATES, {"ids": found[start : start + AT_ONCE]})
                 states |= {str(job): str(state) for job, state in rows}
         return states
 
@@ -422,11 +402,10 @@ class Jobs:
         if ended:
             self._blobs.delete(input_of(job))
 
-    def _forget(self, found: Sequence[tuple[str, str | None]]) -> None:
-        for job, sha256 in found:
-            self._blobs.delete(input_of(job))
-            if sha256 is not None:
-                self._blobs.delete(result_of(job, sha256))
+    def _forget(self, found: Mapping[str, Stored | None]) -> None:
+        """Deletes bodies and results of jobs whose rows are gone."""
+        self._blobs.delete_files(input_of(job) for job in found)
+        self.results.forget(stored for stored in found.values() if stored is not None)
 
     def _found(self, connection: sql.Connection, tenant: Tenant, job: str) -> Row:
         row = connection.execute(ONE, {"job": job, "tenant": tenant.id}).one_or_none()
@@ -448,29 +427,33 @@ class Jobs:
         if int(connection.scalar(ALL_OPEN) or 0) >= settings.queue:
             raise UnavailableError("the queue is full", {"retry_after": 5})
 
-    def _make_room(self, connection: sql.Connection, tenant: Tenant) -> list[tuple[str, str | None]]:
+    def _make_room(self, connection: sql.Connection, tenant: Tenant) -> dict[str, Stored | None]:
         """Drops the tenant's oldest jobs whose results were fetched, or that have none, where more ended than
         are kept. Raises LimitError where that is not enough: an answer that nobody has read stays."""
         settings = self._settings
         count, held = connection.execute(ENDED_OF, {"tenant": tenant.id}).one()
         if count < settings.finished_jobs and held < settings.result_bytes:
-            return []
+            return {}
         wanted = max(1, count - settings.finished_jobs + 1 + settings.finished_jobs // 10)
-        dropped: list[tuple[str, str | None]] = []
+        dropped: dict[str, Stored | None] = {}
         for row in connection.execute(READ_OF, {"tenant": tenant.id}):
             if len(dropped) >= wanted and held < settings.result_bytes:
                 break
-            dropped.append((str(row.id), row.result_sha256))
+            dropped[str(row.id)] = Stored.of(row)
             count, held = count - 1, held - (row.result_bytes or 0)
         if count >= settings.finished_jobs or held >= settings.result_bytes:
             raise LimitError(
                 f"{count} finished jobs with {held} bytes of results are kept: fetch them, or delete some",
                 {"limit": settings.finished_jobs, "held": held, "retry_after": 10},
             )
-        for start in range(0, len(dropped), 500):
-            some = [job for job, _ in dropped[start : start + 500]]
-            connection.execute(sql.delete(jobs).where(jobs.c.id.in_(some)))
+        _removed(connection, list(dropped))
         return dropped
+
+
+def _removed(connection: sql.Connection, found: list[str]) -> None:
+    """Rows of jobs are gone."""
+    for start in range(0, len(found), AT_ONCE):
+        connection.execute(sql.delete(jobs).where(jobs.c.id.in_(found[start : start + AT_ONCE])))
 
 
 def _together(

@@ -148,9 +148,9 @@ class NnProgram:
         """Of its `ClientSpec`."""
         return self._client
 
-    @property
+    @cached_property
     def key_memory(self) -> int:
-        """Bytes of one client's keys on the device, counted."""
+        """Bytes of one client's keys on the device, counted: by a walk over the program."""
         return self._program.demand.key_bytes
 
     @property

@@ -18,7 +18,7 @@ from crenel.serve.programs import Programs
 from crenel.serve.settings import Settings
 from crenel.serve.uploads import Uploads
 
-HOUSEKEEPING_S, NOTE_S = 20.0, 0.5
+HOUSEKEEPING_S, NOTE_S, SWEEP_S = 20.0, 0.5, 3600.0
 
 
 class Service:
@@ -38,6 +38,7 @@ class Service:
         self.metrics = Metrics(self.jobs.counts, self.workers)
         self._described: dict[str, dict[str, object]] = {}
         self._fetched: set[str] = set()
+        self._swept: float | None = None
         self._stop = threading.Event()
         self._house: threading.Thread | None = None
 
@@ -89,8 +90,12 @@ class Service:
         self.database.close()
 
     def tidy(self) -> None:
-        """Deletes what is over: uploads, keys, jobs, tokens, workers."""
-        counts = (self.uploads.expire(), self.keys.expire(), self.jobs.expire(), self.auth.expire())
+        """Deletes what is over: uploads, keys, jobs, tokens, workers; now and then files that nobody has."""
+        counts = [self.uploads.expire(), self.keys.expire(), self.jobs.expire(), self.auth.expire()]
+        now = time.monotonic()
+        if self._swept is None or now - self._swept > SWEEP_S:
+            self._swept = now
+            counts.append(self.jobs.results.sweep())
         worker.expire(self.database, self.settings)
         if any(counts):
             log("tidied", status=sum(counts))

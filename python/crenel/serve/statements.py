@@ -16,6 +16,12 @@ SAME = sql.select(jobs).where(
     jobs.c.tenant == sql.bindparam("tenant"), jobs.c.idempotency == sql.bindparam("key")
 )
 INSERT = sql.insert(jobs)
+KEPT = sql.select(
+    jobs.c.id, jobs.c.state, jobs.c.result_sha256, jobs.c.result_bytes, jobs.c.result_pack,
+    jobs.c.result_offset,
+)  # fmt: skip
+"""Where results lie."""
+ATTEMPTS = sql.select(jobs.c.id, jobs.c.state, jobs.c.attempts, jobs.c.result_pack)
 BEFORE = sql.select(sql.func.count()).where(jobs.c.state == QUEUED, jobs.c.created < sql.bindparam("created"))
 STATES = sql.select(jobs.c.id, jobs.c.state).where(jobs.c.id.in_(sql.bindparam("ids", expanding=True)))
 ALL_OPEN = sql.select(sql.func.count()).where(jobs.c.state.in_(OPEN))
@@ -26,8 +32,7 @@ ENDED_OF = sql.select(sql.func.count(), sql.func.coalesce(sql.func.sum(jobs.c.re
     jobs.c.tenant == sql.bindparam("tenant"), jobs.c.state.in_(FINAL)
 )
 READ_OF = (
-    sql.select(jobs.c.id, jobs.c.result_sha256, jobs.c.result_bytes)
-    .where(jobs.c.tenant == sql.bindparam("tenant"), jobs.c.state.in_(FINAL))
+    KEPT.where(jobs.c.tenant == sql.bindparam("tenant"), jobs.c.state.in_(FINAL))
     .where(sql.or_(jobs.c.fetched.is_not(None), jobs.c.state != DONE))
     .order_by(jobs.c.finished)
 )
@@ -64,7 +69,8 @@ FINISH = (
     .values(
         state=DONE, changed=sql.bindparam("now"), finished=sql.bindparam("now"), lease=None,
         expires=sql.bindparam("over"), result_bytes=sql.bindparam("size"),
-        result_sha256=sql.bindparam("digest"), seconds_keys=sql.bindparam("took_keys"),
+        result_sha256=sql.bindparam("digest"), result_pack=sql.bindparam("pack"),
+        result_offset=sql.bindparam("place"), seconds_keys=sql.bindparam("took_keys"),
         seconds_run=sql.bindparam("took_run"),
     )
 )  # fmt: skip

@@ -130,7 +130,7 @@ class Worker:
             # While the other lane has work, what comes gathers, and is taken together; but not until it has
             # none: each reads its next input while the other one computes.
             with self._turn:
-                if not self._turn.wait_for(lambda: 2 * len(self._unstarted) <= self._taken, LOOK_S):
+                if not self._turn.wait_for(self._few_left, LOOK_S):
                     continue
             version = self._database.version()
             try:
@@ -151,10 +151,12 @@ class Worker:
 
     def _await_change(self, version: int, seconds: float) -> None:
         """Until somebody wrote to the database, or so long: leases and patience end without a word."""
-        end = time.monotonic() + seconds
+        end, most = time.monotonic() + seconds, self.settings.poll_seconds / 4
+        pause = most / 8  # who asks one thing after the other asks again at once
         while time.monotonic() < end:
-            if self._stop.wait(self.settings.poll_seconds / 4):
+            if self._stop.wait(pause):
                 return
+            pause = min(1.25 * pause, most)
             now = self._database.version()
             if now != version and self._database.anything():
                 return
@@ -211,7 +213,11 @@ class Worker:
         """The device has them, or they ended: the other lane looks for more once few are left."""
         with self._turn:
             self._unstarted -= {job.id for job in found}
-            self._turn.notify_all()
+            if self._few_left():  # not for every job: whoever wakes takes the core from what computes
+                self._turn.notify_all()
+
+    def _few_left(self) -> bool:
+        return 2 * len(self._unstarted) <= self._taken
 
     # ---- one thing after the other ---------------------------------------------------------------------
 
@@ -338,11 +344,10 @@ class Worker:
             # Keys may serve higher levels than the program needs; a header is no key.
             if halves > needed // 2 + HEADER:
                 needed = max(needed, min(2 * halves, servable.most_key_memory))
-        staged = budget if needed > budget else None
-        most = min(self.settings.key_memory, key_reading_bytes(servable))
-        reading = Reading(most, self.settings.input_memory, staged)
 
         def make() -> tuple[Prepared, int]:
+            most = min(self.settings.key_memory, key_reading_bytes(servable))
+            reading = Reading(most, self.settings.input_memory, budget if needed > budget else None)
             with self._file(key) as file:
                 prepared = self._loaded[program].prepare(file, reading)
             return prepared, prepared.nbytes

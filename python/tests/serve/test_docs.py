@@ -68,9 +68,9 @@ def _rows(suite: str, given: dict, found: dict) -> str:
             )
         return (
             f"{given['params']}, {given['batch']} samples a job, keys resident, worker and library alone on "
-            f"one core each with one thread, {len(found['rounds'])} rounds | of the library's samples a "
-            f"second, median: {waits} where all jobs wait already, {comes} while they come{free}. "
-            f"CPU a request: library {cpu['library']:g} ms, worker {full['worker_cpu_ms']:g} and "
+            f"one core each with one thread, {len(found['rounds'])} rounds of {given['jobs']} jobs | of the "
+            f"library's samples a second, median: {waits} where all jobs wait already, {comes} while they "
+            f"come{free}. CPU a request: library {cpu['library']:g} ms, worker {full['worker_cpu_ms']:g} and "
             f"{cpu['worker']:g}, server {cpu['server']:g}, client {cpu['client']:g}"
         )
     if suite == "service-stages":
@@ -88,14 +88,20 @@ def _rows(suite: str, given: dict, found: dict) -> str:
             f"{found['requests']} hostile requests, {found['slow_connections']} slow connections | "
             f"{found['errors_500']} answers of 500, {found['leaks']} leaks, memory + {grown / 2**20:.1f} MiB"
         )
+    return _of_tenants(given, found)
+
+
+def _of_tenants(given: dict, found: dict) -> str:
+    one, all_of_them, full = found["resident"], found["all_in_turn"], found["full_resident"]
+    share, network = full["share_of_the_library"], {"dense": "dense 64-32-10", "lenet": "LeNet-5's shape"}
     return (
-        f"{given['tenants']} tenants, keys of {given['resident']} resident, {given['params']}, "
-        f"{given['batch']} "
-        f"samples a job | in turn, resident: p50 {found['resident']['p50_ms']:g} ms, p99 "
-        f"{found['resident']['p99_ms']:g} ms; all in turn: {found['all_in_turn']['p50_ms']:g}, "
-        f"{found['all_in_turn']['p99_ms']:g} ms; queue full, resident: "
-        f"{found['piped_resident']['samples_a_second']:g} samples a second, "
-        f"{found['piped_resident']['share_of_the_library']:.0%} of the library"
+        f"{given['tenants']} tenants, keys of {given['resident']} resident, {network[given['network']]}, "
+        f"{given['params']}, {given['batch']} samples a job, {found['device']} | one after the other, "
+        f"resident: p50 {one['p50_ms']:g} ms, p99 {one['p99_ms']:g} ms; all in turn: "
+        f"{all_of_them['p50_ms']:g}, {all_of_them['p99_ms']:g} ms, of which keys up to "
+        f"{all_of_them['keys_ms']:g}; {full['jobs']} jobs that wait already, resident: "
+        f"{full['samples_a_second']:g} samples a second, {share['median']:.0%} ({share['least']:.0%} to "
+        f"{share['most']:.0%}) of the library"
     )
 
 

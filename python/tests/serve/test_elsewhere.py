@@ -29,6 +29,7 @@ from crenel.errors import NotFoundError
 from crenel.serve import running
 from crenel.serve.blobs import Blobs
 from crenel.serve.database import MIGRATIONS, Database, jobs, schema_version
+from crenel.serve.jobs import Answered
 from crenel.serve.settings import Settings
 
 QUICK = {"allow_insecure": True, "min_free_bytes": 0}
@@ -144,11 +145,31 @@ def _answers(world: World) -> None:
     once = [world.submit(m.sent[0], key, **{"Idempotency-Key": "once"}).status_code for _ in range(2)]
     assert once == [202, 200]
     world.work()
+    _together(world, key)
     world.service.note()
     for found in world.ask("GET", "/jobs").json()["jobs"]:
         assert world.ask("DELETE", f"/jobs/{found['job']}").status_code == 204
     assert world.ask("DELETE", f"/keys/{key}").status_code == 204
     assert not world.service.blobs.exists(f"keys/{key}")
+
+
+def _together(world: World, key: str) -> None:
+    """Results of a group: one file of a local disk, a blob each in a store; deleted one by one."""
+    sent = [world.submit(made().sent[0], key).json()["job"] for _ in range(3)]
+    taken = [job for _ in sent for job in world.service.jobs.claim("aa", set(), set())]
+    data = [os.urandom(size) for size in (100, 4096, 5000)]
+    answers = [Answered(job, found, 0, 0) for job, found in zip(taken, data, strict=True)]
+    assert world.service.jobs.done("aa", answers) == [True] * 3
+    assert world.service.jobs.done("aa", answers) == [False] * 3  # late, and without a trace
+    with world.service.database.reading() as connection:
+        rows = list(connection.execute(sql.select(jobs.c.result_pack).where(jobs.c.id.in_(sent))))
+    assert len(set(rows)) == 1 and (rows[0].result_pack is not None) == world.service.blobs.local
+    assert world.service.jobs.results.sweep() == 0
+    for k, job in enumerate(taken):
+        assert world.ask("GET", f"/jobs/{job.id}/result").content == data[k]
+        assert world.ask("DELETE", f"/jobs/{job.id}").status_code == 204
+    if world.service.blobs.local:
+        assert world.service.blobs.names("packs") == []
 
 
 def _world(folder: Path, **given: object) -> World:
@@ -170,13 +191,18 @@ def test_postgresql_makes_its_tables_once(database: str):
     Database(database).close()
     found = Database(database)
     with found.writing() as connection:
-        connection.exec_driver_sql("ALTER TABLE jobs DROP COLUMN fetched")
+        for name in ("fetched", "result_pack", "result_offset"):
+            connection.exec_driver_sql(f"ALTER TABLE jobs DROP COLUMN {name}")
         connection.exec_driver_sql("DROP INDEX jobs_in_line")
-        connection.execute(sql.delete(schema_version).where(schema_version.c.number == len(MIGRATIONS)))
+        connection.execute(sql.delete(schema_version).where(schema_version.c.number > 1))
     found.close()
     found = Database(database)
     with found.reading() as connection:
-        assert list(connection.execute(sql.select(jobs.c.fetched))) == []
+        assert list(connection.execute(sql.select(jobs))) == []
+        assert {i["name"] for i in sql.inspect(connection).get_indexes(jobs.name)} >= {
+            index.name for index in jobs.indexes
+        }
+        assert connection.scalar(sql.select(sql.func.max(schema_version.c.number))) == len(MIGRATIONS)
     found.close()
 
 

@@ -1,0 +1,138 @@
+"""A service as users start it, beside a bench; jobs by a thread a tenant; the library alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import common
+
+from crenel import client, nn
+
+TICK = os.sysconf("SC_CLK_TCK")
+LIMITS = {
+    "allow_insecure": "true", "requests_per_second": 1e5, "burst": 10**6, "jobs": 10_000, "waiting": 10_000,
+    "min_free_bytes": 0, "lease_seconds": 300,
+}  # fmt: skip
+"""Settings that no bench reaches."""
+
+
+@contextmanager
+def serving(
+    program: nn.Program, folder: Path, port: int, device: str = "cpu", **settings: Any
+) -> Iterator[tuple[str, str, int]]:
+    """`crenel serve` of a program: its address, a token, its process."""
+    file = folder / "digits.crn"
+    program.save(file)
+    settings = LIMITS | settings
+    command = [sys.executable, "-m", "crenel", "serve", str(file), "--engine", "local", "--device", device]
+    command += ["--port", str(port), "--data", str(folder / "data")]
+    command += [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        try:
+            url = _read(process, r"crenel serve: (\S+)")
+            token = _read(process, r"token of .*: (\S+)")
+            yield url, token, process.pid
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _read(process: subprocess.Popen[str], pattern: str) -> str:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if found := re.search(pattern, line):
+            return found[1]
+    raise SystemExit("the service did not start")
+
+
+def await_worker(server: int) -> int:
+    """The process of the one worker."""
+    for _ in range(600):
+        children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+        for child in children:
+            if b"crenel.serve.local" in Path(f"/proc/{child}/cmdline").read_bytes():
+                return int(child)
+        time.sleep(0.1)
+    raise SystemExit("no worker began")
+
+
+def pin(pid: int, core: set[int]) -> None:
+    """All threads of a process."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        os.sched_setaffinity(int(task.name), core)
+
+
+def cpu(pid: int) -> float:
+    """CPU seconds of a process so far, of all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def piped(sessions: list, rounds: int) -> None:
+    """All submitted, by a thread a tenant, then all fetched: the worker never waits for a client."""
+
+    def tenant(session: client.Session, data: bytes) -> None:
+        jobs = [common.submitted(session, data) for _ in range(rounds)]
+        for job in jobs:
+            job.encrypted(300)
+
+    with ThreadPoolExecutor(len(sessions)) as pool:
+        for done in [pool.submit(tenant, s, d) for s, d in sessions]:
+            done.result()
+
+
+def full(sessions: list, rounds: int, worker: int) -> tuple[float, float]:
+    """Seconds and the worker's CPU seconds of jobs that all wait already when the worker goes on."""
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        with ThreadPoolExecutor(len(sessions)) as pool:
+            jobs = list(pool.map(lambda s: [common.submitted(*s) for _ in range(rounds)], sessions))
+        before = cpu(worker)
+        start = time.perf_counter()
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    with ThreadPoolExecutor(len(sessions)) as pool:
+        list(pool.map(lambda some: [job.encrypted(300) for job in some], jobs))
+    return time.perf_counter() - start, cpu(worker) - before
+
+
+class Alone:
+    """The library, bytes to bytes, keys ready, in one thread."""
+
+    def __init__(self, program: nn.Program, sessions: list, keys: list[bytes] | None = None) -> None:
+        """keys : their files, where they are at hand"""
+        found = keys or [s.client.evaluation_keys(s.spec).to_bytes() for s, _ in sessions]
+        ready = common.bound(program, found)
+        self._ready = [(server, data) for server, (_, data) in zip(ready, sessions, strict=True)]
+
+    def run(self, jobs: int, cores: set[int], times: list[float] | None = None) -> tuple[float, float]:
+        """Seconds, and CPU seconds, of so many, on one of these cores at a time; `times` gets each's."""
+        found: list[float] = []
+
+        def work() -> None:
+            os.sched_setaffinity(0, cores)
+            wall, cpu = time.perf_counter(), time.thread_time()
+            for k in range(jobs):
+                server, data = self._ready[k % len(self._ready)]
+                began = time.perf_counter()
+                server.run(server.tensor_from_bytes(data)).to_bytes()
+                if times is not None:
+                    times.append(time.perf_counter() - began)
+            found.extend((time.perf_counter() - wall, time.thread_time() - cpu))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return found[0], found[1]
