@@ -24,4 +24,10 @@ Road road_between(const Device& from, const Device& to);
 /// the data. Not capturable (StateError). Models of GPUs copy nothing, and state it.
 void copy_across(Stream& to, void* target, Stream& from, const void* source, std::size_t bytes);
 
+/// Whether the parts of a device ("cuda:0+1") wait for one another inside the kernels that exchange
+/// limbs, as they do by default where those reach all parts' memory, or streams wait for events: in
+/// exchanges queued from now on. No bit of a result depends on it; it is there to be measured, and
+/// for profilers that let one kernel run at a time. UnsupportedError for a device without parts.
+void meet_inside_kernels(Device& device, bool inside);
+
 }  // namespace crenel::device

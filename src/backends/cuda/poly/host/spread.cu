@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/peers.h"
 #include "backends/cuda/poly/host/convert_view.h"
@@ -35,9 +37,16 @@ void copy_limbs(device::Stream& stream, const ring::PolyView<const u32>& from,
 namespace crenel::device {
 
 void cuda_spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32> position,
-                 std::span<const SpreadTarget> targets) {
+                 std::span<const SpreadTarget> targets, const Meeting* meeting) {
   using namespace crenel::backend::cuda;
   SpreadArgs args = {};
+  args.limbs = from.limbs.size();
+  if (meeting != nullptr) {
+    args.parts = static_cast<u32>(meeting->words.size());
+    args.part = meeting->part;
+    std::transform(meeting->words.begin(), meeting->words.end(), args.words,
+                   [](void* words) { return static_cast<u32*>(words); });
+  }
   args.from = poly(from);
   args.log_n = from.shape.log_n;
   args.components = from.shape.components;
@@ -46,7 +55,7 @@ void cuda_spread(Stream& stream, const PolyView<const u32>& from, std::span<cons
   for (const SpreadTarget& target : targets) {
     const CudaDevice& there = device_of(*target.stream);
     const bool direct = reaches(here, there) && args.targets < kSpreadTargets;
-    if (&here != &there) {
+    if (&here != &there && args.limbs != 0) {
       if (const auto account = target.stream->account()) {
         LaunchRecord record;
         record.kernel = launch_name(direct ? road(here, there) : Road::host);
@@ -62,7 +71,7 @@ void cuda_spread(Stream& stream, const PolyView<const u32>& from, std::span<cons
     }
     args.to[args.targets++] = poly(target.to);
   }
-  if (args.targets == 0) return;
+  if (meeting == nullptr && args.targets == 0) return;
   const auto cost = [&] {
     LaunchRecord record;
     record.kernel = "spread_limbs";
@@ -74,9 +83,18 @@ void cuda_spread(Stream& stream, const PolyView<const u32>& from, std::span<cons
     return record;
   };
   launch(stream, cost, spread_limbs,
-         dim3(divide_up(u64(1) << args.log_n, 4 * kElementThreads), from.limbs.size(),
+         dim3(divide_up(u64(1) << args.log_n, 4 * kElementThreads), std::max(args.limbs, u32(1)),
               from.shape.polys()),
          kElementThreads, 0, args);
+}
+
+bool cuda_can_meet(std::span<const std::shared_ptr<Stream>> streams) {
+  using namespace crenel::backend::cuda;
+  if (streams.size() > kSpreadTargets) return false;
+  for (const auto& user : streams)
+    for (const auto& owner : streams)
+      if (user != owner && !reaches(device_of(*user), device_of(*owner))) return false;
+  return true;
 }
 
 }  // namespace crenel::device

@@ -1,0 +1,87 @@
+#include "backends/split/rooms.h"
+
+#include <list>
+
+#include "backends/split/stream.h"
+#include "crenel/core/error.h"
+#include "crenel/device/account.h"
+
+namespace crenel::backend::split {
+namespace {
+
+// An exchange of more is far longer than its meetings, and its memory is better shared.
+constexpr std::size_t kMost = std::size_t(32) << 20;
+
+std::size_t bytes_of(const ring::PolyShape& shape, const LimbSet& limbs) {
+  return u64(shape.polys()) * limbs.size() * sizeof(u32) << shape.log_n;
+}
+
+}  // namespace
+
+// What fails leaves all as it was.
+const Rooms::Room* Rooms::next(std::size_t bytes) {
+  if (bytes > kMost || !stream_.meets_inside_kernels()) return nullptr;
+  Room& room = rooms_[turn_ % 2];
+  if (room.bytes < bytes || meeting_.empty()) {
+    const u32 parts = stream_.count();
+    std::vector<device::Buffer> meeting, memory;
+    std::vector<void*> words;
+    for (u32 p = 0; p < parts; ++p) {
+      memory.push_back(stream_.part(p).allocate(bytes));
+      if (!meeting_.empty()) continue;
+      meeting.push_back(stream_.part(p).allocate(device::kMeetingBytes));
+      words.push_back(meeting.back().data());
+      stream_.part(p).fill_zero(words.back(), device::kMeetingBytes);
+    }
+    stream_.meet();  // the others store there after what used this memory before
+    room.memory = std::move(memory);
+    room.bytes = bytes;
+    if (meeting_.empty()) meeting_ = std::move(meeting), words_ = std::move(words);
+  }
+  ++turn_;
+  return &room;
+}
+
+Exchange::Exchange(SplitStream& stream, Rooms& rooms, const ring::PolyShape& shape,
+                   const LimbSet& order)
+    : stream_(stream), rooms_(rooms), lock_(rooms.mutex_) {
+  if (rooms.broken_)
+    throw DeviceError(cat("device ", stream.device().info().name,
+                          ": its parts are out of step since a launch failed on one of them"),
+                      {{"device", stream.device().info().name}});
+  const std::size_t bytes = bytes_of(shape, order);
+  const Rooms::Room* room = rooms.next(bytes);
+  inside_ = room != nullptr;
+  for (u32 p = 0; p < stream.count(); ++p) {
+    if (!inside_) own_.push_back(stream.part(p).allocate(bytes));
+    u32* const data = (inside_ ? room->memory[p] : own_[p]).as<u32>();
+    views_.emplace_back(data, shape, order, ring::Domain::coeff);
+  }
+  if (!inside_) rooms.met_inside_ = false;
+}
+
+void Exchange::spread(const std::vector<ring::PolyView<const u32>>& from, const LimbSet& users) {
+  const u32 parts = stream_.count();
+  std::vector<device::SpreadTarget> targets;
+  for (u32 p = 0; p < parts; ++p)
+    if (!limbs_of(p, parts, users).empty()) targets.push_back({&stream_.part(p), views_[p]});
+  if (!inside_) stream_.meet();  // their memory is there
+  std::list<device::Stage> stages;
+  for (u32 p = 0; p < parts; ++p) stages.emplace_back(stream_.part(p), stream_.stage());
+  {
+    const auto order = device::meeting_order();
+    rooms_.broken_ = inside_;
+    for (u32 p = 0; p < parts; ++p) {
+      if (from[p].limbs.empty() && !inside_) continue;
+      std::vector<u32> position;
+      for (u32 l = 0; l < from[p].limbs.size(); ++l)
+        position.push_back(static_cast<u32>(views_[p].limbs.find(from[p].limbs[l])));
+      const device::Meeting meeting{rooms_.words_, p};
+      device::spread(stream_.part(p), from[p], position, targets, inside_ ? &meeting : nullptr);
+    }
+    rooms_.broken_ = false;
+  }
+  if (!inside_) stream_.meet();  // all has come
+}
+
+}  // namespace crenel::backend::split
