@@ -133,28 +133,24 @@ u64 time_both(const BootWorld& w, Rows& rows, const Values& z, const ckks::Ciphe
 }
 
 /// The same bootstrap on another device, by copies of the keys: the bits must be those of the
-/// first. Of several parts also, if that is wanted, with parts that wait by events.
+/// first.
 void time_beside(const BootWorld& w, Rows& rows, Recorder& recorder, const Values& z,
                  const ckks::Ciphertext& input) {
   const auto device = device::open(w.options.beside);
+  if (w.options.events) device::meet_inside_kernels(*device, false);
   const ckks::Context there(w.params, device);
-  const ckks::EvaluationKeys keys = ckks::copy_to(there, w.keys);
-  const ckks::Ciphertext copy = ckks::copy_to(there, input);
-  const bool divided = !device->parts().empty();
+  const circuits::Bootstrapper boot(there, ckks::copy_to(there, w.keys), w.options.options);
   Json::Array rest;
-  for (const bool inside : divided && w.options.events ? std::vector{true, false} : std::vector{true}) {
-    if (divided) device::meet_inside_kernels(*device, inside);
-    const circuits::Bootstrapper boot(there, keys, w.options.options);
-    if (inside)
-      for (const auto& part : device->parts()) rest.push_back(part->pools().in_use);
-    const auto time = [&](bool graph) {
-      Json::Object axes{{"device", w.options.beside}, {"graph", graph}};
-      if (divided) axes.emplace_back("meeting", inside ? "kernels" : "events");
-      rows.time({axes, [&] { return graph ? boot(copy) : boot.eager(copy); }, z, &there});
-    };
-    time(false);
-    if (device->has_graphs()) time(true);
-  }
+  for (const auto& part : device->parts()) rest.push_back(part->pools().in_use);
+  const ckks::Ciphertext copy = ckks::copy_to(there, input);
+  const auto time = [&](bool graph) {
+    rows.time({{{"device", w.options.beside}, {"graph", graph}, {"events", w.options.events}},
+               [&] { return graph ? boot(copy) : boot.eager(copy); },
+               z,
+               &there});
+  };
+  time(false);
+  if (device->has_graphs()) time(true);
   Json::Array peak;
   for (const auto& part : device->parts()) peak.push_back(part->pools().peak);
   recorder.note("beside", Json::Object{{"device", w.options.beside},

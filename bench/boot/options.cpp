@@ -32,7 +32,7 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
                "MiB of device memory for keys staged from host memory, batches 1, 8 and 32")
       .text("--beside", o.beside,
             "another device for the same bootstrap, such as cuda:0+1, by copies of the keys")
-      .flag("--events", o.events, "there also with parts that wait by events of their streams")
+      .flag("--events", o.events, "there parts wait for events of their streams, not inside kernels")
       .flag("--quick", o.quick, "fewer repetitions")
       .json(o.json);
   if (!arguments.parse(words)) return std::nullopt;

@@ -12,7 +12,7 @@ namespace crenel::bench {
 struct BootOptions {
   std::string device = "auto", params = "boot40", json;
   std::string beside;  ///< a second device for the same bootstrap; empty: none
-  bool events = false;  ///< there also with meetings by events
+  bool events = false;  ///< parts of it wait for events, not inside kernels
   circuits::BootstrapOptions options;
   u32 runs = 3;               ///< fresh random messages whose errors make the statistics
   u32 batch = 1;              ///< ciphertexts a call

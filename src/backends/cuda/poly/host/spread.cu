@@ -91,6 +91,12 @@ void cuda_spread(Stream& stream, const PolyView<const u32>& from, std::span<cons
 bool cuda_can_meet(std::span<const std::shared_ptr<Stream>> streams) {
   using namespace crenel::backend::cuda;
   if (streams.size() > kSpreadTargets) return false;
+  for (const auto& stream : streams) {  // loaded now: that may wait for the kernels of a GPU
+    if (cuda_stream(*stream).dry()) break;
+    const DeviceGuard guard(device_of(*stream).index());
+    cudaFuncAttributes attributes;
+    CRENEL_CUDA_TRY(cudaFuncGetAttributes(&attributes, spread_limbs));
+  }
   for (const auto& user : streams)
     for (const auto& owner : streams)
       if (user != owner && !reaches(device_of(*user), device_of(*owner))) return false;

@@ -60,17 +60,21 @@ __device__ __forceinline__ void meet(const SpreadArgs& args) {
   if (threadIdx.x == 0) {
     fence_system();
     last = atomicAdd(own + kDoneWord, 1u) == gridDim.x * gridDim.y * gridDim.z - 1;
-    fence_system();
-    turn = load_acquire_system(own + kTurnWord) + 1;
+    if (last) {
+      fence_system();
+      turn = load_acquire_system(own + kTurnWord) + 1;
+    }
   }
   __syncthreads();
-  if (!last || threadIdx.x >= args.parts) return;
+  if (!last) return;
+  const bool tells = threadIdx.x < args.parts && threadIdx.x != args.part;
+  if (tells) store_release_system(args.words[threadIdx.x] + args.part, turn);
   if (threadIdx.x == args.part) {
     own[kTurnWord] = turn;
     own[kDoneWord] = 0;
-    return;
   }
-  store_release_system(args.words[threadIdx.x] + args.part, turn);
+  __syncthreads();  // all are told before anybody waits
+  if (!tells) return;
   const u64 began = global_nanoseconds();
   while (static_cast<int>(load_acquire_system(own + threadIdx.x) - turn) < 0)
     if (global_nanoseconds() - began > kMeetingNanoseconds) __trap();

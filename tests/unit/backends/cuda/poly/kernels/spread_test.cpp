@@ -27,7 +27,6 @@ static void __trap() { std::abort(); }
 
 #include "backends/cuda/poly/kernels/spread.cuh"
 #include "support/child.h"
-#include "support/context.h"
 #include "support/random.h"
 
 namespace crenel::test {
@@ -100,7 +99,7 @@ TEST(Meeting, AllLimbsHaveComeWhenTheKernelEnds) {
                 for (u32 part = 1; part < parts; ++part) {
                   const pid_t child = fork();
                   if (child == 0) {
-                    alarm(100);
+                    alarm(20);
                     _exit(take_part(host, part, parts, 20, seed) ? 0 : 1);
                   }
                   others.push_back(child);
@@ -111,7 +110,7 @@ TEST(Meeting, AllLimbsHaveComeWhenTheKernelEnds) {
                   right &= waitpid(child, &status, 0) == child && status == 0;
                 }
                 return right;
-              }),
+              }, 20),
               "")
         << parts << " parts; repeat with CRENEL_SEED=" << run_seed();
   }
