@@ -1,5 +1,6 @@
 #include "backends/split/rooms.h"
 
+#include <algorithm>
 #include <list>
 
 #include "backends/split/stream.h"
@@ -21,25 +22,22 @@ std::size_t bytes_of(const ring::PolyShape& shape, const LimbSet& limbs) {
 // What fails leaves all as it was.
 const Rooms::Room* Rooms::next(std::size_t bytes) {
   if (bytes > kMost || !stream_.meets_inside_kernels()) return nullptr;
-  Room& room = rooms_[turn_ % 2];
-  if (room.bytes < bytes || meeting_.empty()) {
-    const u32 parts = stream_.count();
-    std::vector<device::Buffer> meeting, memory;
+  if (bytes_ < bytes || words_.empty()) {
+    Room memory[2], meeting;
     std::vector<void*> words;
-    for (u32 p = 0; p < parts; ++p) {
-      memory.push_back(stream_.part(p).allocate(bytes));
-      if (!meeting_.empty()) continue;
-      meeting.push_back(stream_.part(p).allocate(device::kMeetingBytes));
-      words.push_back(meeting.back().data());
-      stream_.part(p).fill_zero(words.back(), device::kMeetingBytes);
+    for (u32 p = 0; p < stream_.count(); ++p) {
+      device::Stream& part = stream_.part(p);
+      for (Room& room : memory) room.push_back(part.allocate(bytes));
+      if (!words_.empty()) continue;
+      words.push_back(meeting.emplace_back(part.allocate(device::kMeetingBytes)).data());
+      part.fill_zero(words.back(), device::kMeetingBytes);
     }
     stream_.meet();  // the others store there after what used this memory before
-    room.memory = std::move(memory);
-    room.bytes = bytes;
-    if (meeting_.empty()) meeting_ = std::move(meeting), words_ = std::move(words);
+    std::swap_ranges(memory, memory + 2, rooms_);
+    bytes_ = bytes;
+    if (words_.empty()) meeting_ = std::move(meeting), words_ = std::move(words);
   }
-  ++turn_;
-  return &room;
+  return &rooms_[turn_++ % 2];
 }
 
 Exchange::Exchange(SplitStream& stream, Rooms& rooms, const ring::PolyShape& shape,
@@ -54,7 +52,7 @@ Exchange::Exchange(SplitStream& stream, Rooms& rooms, const ring::PolyShape& sha
   inside_ = room != nullptr;
   for (u32 p = 0; p < stream.count(); ++p) {
     if (!inside_) own_.push_back(stream.part(p).allocate(bytes));
-    u32* const data = (inside_ ? room->memory[p] : own_[p]).as<u32>();
+    u32* const data = (inside_ ? (*room)[p] : own_[p]).as<u32>();
     views_.emplace_back(data, shape, order, ring::Domain::coeff);
   }
   if (!inside_) rooms.met_inside_ = false;

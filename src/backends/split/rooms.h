@@ -24,16 +24,14 @@ class Rooms {
 
  private:
   friend class Exchange;
-  struct Room {
-    std::size_t bytes = 0;
-    std::vector<device::Buffer> memory;  ///< by part
-  };
+  using Room = std::vector<device::Buffer>;  ///< by part
   /// The next room, of at least so many bytes; null where exchanges of this size use other memory.
   const Room* next(std::size_t bytes);
 
   SplitStream& stream_;
   ForkMutex mutex_;  ///< of one exchange at a time, from its memory to who reads it
   Room rooms_[2];
+  std::size_t bytes_ = 0;  ///< of each: a recording begins with either
   u32 turn_ = 0;
   std::vector<device::Buffer> meeting_;  ///< words of each part
   std::vector<void*> words_;

@@ -213,6 +213,7 @@ void SplitStream::fill_zero(void* data, std::size_t bytes) {
 }
 
 void SplitStream::wait_for(Stream& other) {
+  const auto order = device::meeting_order();
   auto* split = dynamic_cast<SplitStream*>(&other);
   for (u32 p = 0; p < count(); ++p)
     if (split != nullptr && split->count() == count())
@@ -224,6 +225,7 @@ void SplitStream::wait_for(Stream& other) {
 }
 
 std::shared_ptr<Event> SplitStream::mark() {
+  const auto order = device::meeting_order();
   std::vector<std::shared_ptr<Event>> events;
   for (const auto& part : parts_) events.push_back(part->mark());
   return std::make_shared<SplitEvent>(std::move(events));
@@ -231,6 +233,7 @@ std::shared_ptr<Event> SplitStream::mark() {
 
 void SplitStream::wait_for(const std::shared_ptr<Event>& event) {
   if (!event) return;
+  const auto order = device::meeting_order();
   const auto& events = static_cast<const SplitEvent&>(*event).events();
   for (u32 p = 0; p < count(); ++p) parts_[p]->wait_for(events[p]);
 }
