@@ -103,7 +103,8 @@ TEST_P(SplitDevices, RecordingsAndMeetingsHaveTheSameBits) {
   auto rng = test::test_rng();
   const auto circuit = [](const Evaluator& ev, const Ciphertext& a, bool more) {
     Ciphertext b = ev.rotate(ev.multiply_rescale(a, a), 1);
-    return more ? ev.rescale(ev.multiply(b, b)) : b;
+    if (more) b = ev.rescale(ev.multiply(b, b));
+    return b;
   };
   for (const bool inside : {true, false, true}) {
     device::meet_inside_kernels(*device_, inside);
