@@ -137,14 +137,14 @@ u64 time_both(const BootWorld& w, Rows& rows, const Values& z, const ckks::Ciphe
 void time_beside(const BootWorld& w, Rows& rows, Recorder& recorder, const Values& z,
                  const ckks::Ciphertext& input) {
   const auto device = device::open(w.options.beside);
-  if (w.options.events) device::meet_inside_kernels(*device, false);
+  if (!device->parts().empty()) device::exchange_by(*device, w.options.exchange);
   const ckks::Context there(w.params, device);
   const circuits::Bootstrapper boot(there, ckks::copy_to(there, w.keys), w.options.options);
   Json::Array rest;
   for (const auto& part : device->parts()) rest.push_back(part->pools().in_use);
   const ckks::Ciphertext copy = ckks::copy_to(there, input);
   const auto time = [&](bool graph) {
-    rows.time({{{"device", w.options.beside}, {"graph", graph}, {"events", w.options.events}},
+    rows.time({{{"device", w.options.beside}, {"graph", graph}, {"exchange", name_of(w.options.exchange)}},
                [&] { return graph ? boot(copy) : boot.eager(copy); },
                z,
                &there});

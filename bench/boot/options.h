@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "crenel/circuits/bootstrapping.h"
+#include "crenel/device/link.h"
 #include "harness/arguments.h"
 
 namespace crenel::bench {
@@ -12,7 +13,7 @@ namespace crenel::bench {
 struct BootOptions {
   std::string device = "auto", params = "boot40", json;
   std::string beside;  ///< a second device for the same bootstrap; empty: none
-  bool events = false;  ///< parts of it wait for events, not inside kernels
+  device::ExchangeBy exchange = device::ExchangeBy::transforms;  ///< of its parts
   circuits::BootstrapOptions options;
   u32 runs = 3;               ///< fresh random messages whose errors make the statistics
   u32 batch = 1;              ///< ciphertexts a call

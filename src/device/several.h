@@ -14,13 +14,11 @@ namespace crenel::device {
 /// A device of several parts.
 class DividedDevice : public Backend {
  public:
-  /// Whether parts that can wait for one another inside kernels do so in exchanges that are queued
-  /// from now on; otherwise streams wait for events. No bit of a result depends on it.
-  bool meets_inside_kernels() const { return inside_.load(std::memory_order_relaxed); }
-  void meet_inside_kernels(bool inside) { inside_.store(inside, std::memory_order_relaxed); }
+  ExchangeBy exchanges_by() const { return way_.load(std::memory_order_relaxed); }
+  void exchange_by(ExchangeBy way) { way_.store(way, std::memory_order_relaxed); }
 
  private:
-  std::atomic<bool> inside_{true};
+  std::atomic<ExchangeBy> way_{ExchangeBy::transforms};
 };
 
 /// A stream whose memory lies on several devices.
@@ -71,6 +69,22 @@ void spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32
 /// spread() of streams of CUDA.
 void cuda_spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32> position,
                  std::span<const SpreadTarget> targets, const Meeting* meeting);
+
+/// PolyKernels::sources() of limbs of `in` whose last pass stores them to the targets as spread()
+/// does, with a meeting; `workspace` has their shape and limbs. Nothing is allocated. For kernels
+/// that can_spread_sources().
+void spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
+                    const PolyView<const u32>& in, const Prepared<rns::BaseConversion>& scales,
+                    std::span<const u32> position, std::span<const SpreadTarget> targets,
+                    const Meeting& meeting);
+bool can_spread_sources(const PolyKernels& kernels, const Stream& stream);
+/// The same of kernels of CUDA.
+void cuda_spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
+                         const PolyView<const u32>& in,
+                         const Prepared<rns::BaseConversion>& scales,
+                         std::span<const u32> position, std::span<const SpreadTarget> targets,
+                         const Meeting& meeting);
+bool cuda_can_spread_sources(const PolyKernels& kernels);
 
 /// Whether spread() takes a meeting of these streams: kernels of each reach the memory of all.
 bool can_meet(std::span<const std::shared_ptr<Stream>> streams);

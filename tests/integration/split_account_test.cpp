@@ -50,12 +50,13 @@ TEST(SplitAccount, ARotationBringsTheLimbsOfTheOthers) {
 // What a replay states to the account of each part is what that part was recorded with.
 TEST(SplitAccount, ReplaysStateWhatEachPartDoes) {
   for (const char* name : {"cuda:dry:0+1", "cuda:dry:0+1+2"})
-    for (const bool inside : {true, false}) {
+    for (const auto way : {device::ExchangeBy::events, device::ExchangeBy::kernels,
+                           device::ExchangeBy::transforms}) {
       std::string reason;
       const auto device = test::open_or_reason(name, reason);
       if (device == nullptr) GTEST_SKIP() << reason;
       EXPECT_TRUE(device->has_graphs());
-      device::meet_inside_kernels(*device, inside);
+      device::exchange_by(*device, way);
       const Context context(test::world_params("s40"), device);
       Client client = context.keygen();
       const Evaluator ev = context.evaluator(client.evaluation_keys({{1}, false, true}));
@@ -84,9 +85,9 @@ TEST(SplitAccount, ReplaysStateWhatEachPartDoes) {
         for (auto* records : {&eager[p], &found})
           for (auto& record : *records) {
             record.replayed |= records == &eager[p];
-            record.overlapped &= inside;  // not behind events that were waited for
+            record.overlapped &= way != device::ExchangeBy::events;  // not behind events that were waited for
           }
-        EXPECT_TRUE(found == eager[p]) << name << ", part " << p << ", inside " << inside;
+        EXPECT_TRUE(found == eager[p]) << name << ", part " << p << ", by " << name_of(way);
       }
     }
 }

@@ -106,8 +106,9 @@ TEST_P(SplitDevices, RecordingsAndMeetingsHaveTheSameBits) {
     if (more) b = ev.rescale(ev.multiply(b, b));
     return b;
   };
-  for (const bool inside : {true, false, true}) {
-    device::meet_inside_kernels(*device_, inside);
+  using device::ExchangeBy;
+  for (const auto way : {ExchangeBy::transforms, ExchangeBy::events, ExchangeBy::kernels}) {
+    device::exchange_by(*device_, way);
     for (const bool more : {false, true}) {
       std::vector<Ciphertext> inputs;
       inputs.push_back(copy_to(there, client.encrypt(test::random_values(rng, params.slots()))));
@@ -123,9 +124,9 @@ TEST_P(SplitDevices, RecordingsAndMeetingsHaveTheSameBits) {
         const auto replayed = graph.replay(inputs);
         const Ciphertext eager = circuit(several, inputs[0], more);
         const auto again = graph.replay(inputs);  // behind both, and nobody waited
-        EXPECT_EQ(test::bits(replayed[0]), expected) << inside << more << turn;
-        EXPECT_EQ(test::bits(eager), expected) << inside << more << turn;
-        EXPECT_EQ(test::bits(again[0]), expected) << inside << more << turn;
+        EXPECT_EQ(test::bits(replayed[0]), expected) << name_of(way) << more << turn;
+        EXPECT_EQ(test::bits(eager), expected) << name_of(way) << more << turn;
+        EXPECT_EQ(test::bits(again[0]), expected) << name_of(way) << more << turn;
       }
     }
   }

@@ -21,7 +21,7 @@ std::size_t bytes_of(const ring::PolyShape& shape, const LimbSet& limbs) {
 
 // What fails leaves all as it was.
 const Rooms::Room* Rooms::next(std::size_t bytes) {
-  if (bytes > kMost || !stream_.meets_inside_kernels()) return nullptr;
+  if (bytes > kMost || stream_.exchanges_by() == device::ExchangeBy::events) return nullptr;
   if (bytes_ < bytes || words_.empty()) {
     Room memory[2], meeting;
     std::vector<void*> words;
@@ -49,37 +49,43 @@ Exchange::Exchange(SplitStream& stream, Rooms& rooms, const ring::PolyShape& sha
                       {{"device", stream.device().info().name}});
   const std::size_t bytes = bytes_of(shape, order);
   const Rooms::Room* room = rooms.next(bytes);
-  inside_ = room != nullptr;
+  if (room != nullptr) by_ = std::max(stream.exchanges_by(), device::ExchangeBy::kernels);
   for (u32 p = 0; p < stream.count(); ++p) {
-    if (!inside_) own_.push_back(stream.part(p).allocate(bytes));
-    u32* const data = (inside_ ? (*room)[p] : own_[p]).as<u32>();
+    if (room == nullptr) own_.push_back(stream.part(p).allocate(bytes));
+    u32* const data = (room == nullptr ? own_[p] : (*room)[p]).as<u32>();
     views_.emplace_back(data, shape, order, ring::Domain::coeff);
   }
-  if (!inside_) rooms.met_inside_ = false;
+  if (room == nullptr) rooms_.met_inside_ = false;
 }
 
-void Exchange::spread(const std::vector<ring::PolyView<const u32>>& from, const LimbSet& users) {
+void Exchange::spread(const std::vector<ring::PolyView<const u32>>& from, const LimbSet& users,
+                      const Store& store) {
   const u32 parts = stream_.count();
+  const bool inside = by_ != device::ExchangeBy::events;
   std::vector<device::SpreadTarget> targets;
   for (u32 p = 0; p < parts; ++p)
     if (!limbs_of(p, parts, users).empty()) targets.push_back({&stream_.part(p), views_[p]});
-  if (!inside_) stream_.meet();  // their memory is there
+  if (!inside) stream_.meet();  // their memory is there
   std::list<device::Stage> stages;
   for (u32 p = 0; p < parts; ++p) stages.emplace_back(stream_.part(p), stream_.stage());
   {
+    // Nothing stops or is allocated here: a part that is queued waits for the others.
     const auto order = device::meeting_order();
-    rooms_.broken_ = inside_;
+    rooms_.broken_ = inside;
     for (u32 p = 0; p < parts; ++p) {
-      if (from[p].limbs.empty() && !inside_) continue;
+      if (from[p].limbs.empty() && !inside) continue;
       std::vector<u32> position;
       for (u32 l = 0; l < from[p].limbs.size(); ++l)
         position.push_back(static_cast<u32>(views_[p].limbs.find(from[p].limbs[l])));
       const device::Meeting meeting{rooms_.words_, p};
-      device::spread(stream_.part(p), from[p], position, targets, inside_ ? &meeting : nullptr);
+      if (store && !from[p].limbs.empty())
+        store(p, position, targets, meeting);
+      else
+        device::spread(stream_.part(p), from[p], position, targets, inside ? &meeting : nullptr);
     }
     rooms_.broken_ = false;
   }
-  if (!inside_) stream_.meet();  // all has come
+  if (!inside) stream_.meet();  // all has come
 }
 
 }  // namespace crenel::backend::split

@@ -1,7 +1,9 @@
 // Where gathered limbs lie, so that an exchange needs one meeting.
 #pragma once
 
+#include <functional>
 #include <mutex>
+#include <span>
 
 #include "backends/split/blocks.h"
 #include "device/several.h"
@@ -45,9 +47,15 @@ class Exchange {
  public:
   /// `rooms`: used unless an exchange of this size has memory of its own.
   Exchange(SplitStream& stream, Rooms& rooms, const ring::PolyShape& shape, const LimbSet& order);
+  /// Whether transforms may store to the parts: `store` of spread() is called.
+  bool by_transforms() const { return by_ == device::ExchangeBy::transforms; }
+  /// What stores the limbs of a part, queued with what it is given.
+  using Store = std::function<void(u32 part, std::span<const u32> position,
+                                   std::span<const device::SpreadTarget>, const device::Meeting&)>;
   /// Of each part its limbs of `order`, some or none, to the parts that keep some of `users`; then
-  /// all meet.
-  void spread(const std::vector<ring::PolyView<const u32>>& from, const LimbSet& users);
+  /// all meet. By `store`, where there is one, for parts that have some.
+  void spread(const std::vector<ring::PolyView<const u32>>& from, const LimbSet& users,
+              const Store& store);
   /// What a part has gathered.
   const ring::PolyView<u32>& operator[](u32 part) const { return views_[part]; }
 
@@ -57,7 +65,7 @@ class Exchange {
   std::unique_lock<ForkMutex> lock_;
   std::vector<device::Buffer> own_;  ///< where it is not a room
   std::vector<ring::PolyView<u32>> views_;
-  bool inside_ = false;  ///< meets inside the kernels that spread
+  device::ExchangeBy by_ = device::ExchangeBy::events;
 };
 
 }  // namespace crenel::backend::split

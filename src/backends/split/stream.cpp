@@ -79,9 +79,9 @@ void SplitStream::meet() {
       if (other != p) parts_[p]->wait_for(marks[other]);
 }
 
-bool SplitStream::meets_inside_kernels() const {
-  return can_meet_ &&
-         static_cast<const device::DividedDevice&>(*shared_device()).meets_inside_kernels();
+device::ExchangeBy SplitStream::exchanges_by() const {
+  if (!can_meet_) return device::ExchangeBy::events;
+  return static_cast<const device::DividedDevice&>(*shared_device()).exchanges_by();
 }
 
 Rooms& SplitStream::rooms() {

@@ -18,8 +18,8 @@ class SplitStream final : public device::DividedStream {
   device::Stream& part(u32 p) const { return *parts_[p]; }
   /// Work queued on any part from now on starts after what was queued on all of them.
   void meet();
-  /// Whether kernels that spread limbs may wait for those of the other parts.
-  bool meets_inside_kernels() const;
+  /// How exchanges are to be made, of the ways that the parts can.
+  device::ExchangeBy exchanges_by() const;
   /// Those of the recording that the calling thread is in, or the stream's own.
   Rooms& rooms();
 

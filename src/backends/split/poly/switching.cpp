@@ -86,16 +86,30 @@ Exchange SplitPolyKernels::gathered(Stream& stream, const ConstView& in, const L
                                     const LimbSet& users, const Conversions* scales) {
   SplitStream& split = split_stream(stream);
   Exchange exchange(split, split.rooms(), in.shape, order);
+  const bool together = scales != nullptr && exchange.by_transforms() &&
+                        device::can_spread_sources(*kernels_[0], split.part(0));
   std::vector<Temporary> transformed;  // until all is queued
+  std::vector<View> workspace(parts());
   std::vector<ConstView> mine(parts(), ConstView(nullptr, in.shape, {}, Domain::coeff));
   each(stream, order, [&](u32 p, PolyKernels& kernels, Stream& part) {
     mine[p] = split.blocks().local(p, in);
     if (scales == nullptr) return;
     transformed.emplace_back(part, in.shape, (*scales)[p]->source, Domain::coeff);
-    kernels.sources(part, transformed.back().view(), mine[p], (*scales)[p]);
-    mine[p] = transformed.back().view();
+    workspace[p] = transformed.back().view();
+    if (!together) kernels.sources(part, workspace[p], mine[p], (*scales)[p]);
   });
-  exchange.spread(mine, users);
+  if (scales == nullptr) {
+    exchange.spread(mine, users, nullptr);
+    return exchange;
+  }
+  const std::vector<ConstView> sources(workspace.begin(), workspace.end());
+  Exchange::Store store;
+  if (together)
+    store = [&](u32 p, auto position, auto targets, const device::Meeting& meeting) {
+      device::spread_sources(*kernels_[p], split.part(p), workspace[p], mine[p], (*scales)[p],
+                             position, targets, meeting);
+    };
+  exchange.spread(sources, users, store);
   return exchange;
 }
 
