@@ -8,6 +8,7 @@
 #include "boot/tenants.h"
 #include "crenel/ckks/copies.h"
 #include "crenel/ckks/serialize.h"
+#include "crenel/device/link.h"
 #include "harness/digest.h"
 #include "harness/suites.h"
 
@@ -136,15 +137,20 @@ u64 time_both(const BootWorld& w, Rows& rows, const Values& z, const ckks::Ciphe
 void time_beside(const BootWorld& w, Rows& rows, Recorder& recorder, const Values& z,
                  const ckks::Ciphertext& input) {
   const auto device = device::open(w.options.beside);
+  if (!device->parts().empty()) device::exchange_by(*device, w.options.exchange);
   const ckks::Context there(w.params, device);
   const circuits::Bootstrapper boot(there, ckks::copy_to(there, w.keys), w.options.options);
   Json::Array rest;
   for (const auto& part : device->parts()) rest.push_back(part->pools().in_use);
   const ckks::Ciphertext copy = ckks::copy_to(there, input);
-  rows.time({{{"device", w.options.beside}, {"graph", false}},
-             [&] { return boot.eager(copy); },
-             z,
-             &there});
+  const auto time = [&](bool graph) {
+    rows.time({{{"device", w.options.beside}, {"graph", graph}, {"exchange", name_of(w.options.exchange)}},
+               [&] { return graph ? boot(copy) : boot.eager(copy); },
+               z,
+               &there});
+  };
+  time(false);
+  if (device->has_graphs()) time(true);
   Json::Array peak;
   for (const auto& part : device->parts()) peak.push_back(part->pools().peak);
   recorder.note("beside", Json::Object{{"device", w.options.beside},

@@ -40,6 +40,8 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
                "MiB of device memory for keys staged from host memory, batches 1, 8 and 32")
       .text("--beside", o.beside,
             "another device for the same bootstrap, such as cuda:0+1, by copies of the keys")
+      .value("--exchange", "there: events, kernels or transforms; default transforms",
+             [&o](const std::string& text) { o.exchange = device::exchange_of(text); })
       .flag("--quick", o.quick, "fewer repetitions")
       .json(o.json);
   if (!arguments.parse(words)) return std::nullopt;

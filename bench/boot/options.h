@@ -6,6 +6,7 @@
 
 #include "crenel/circuits/bootstrapping.h"
 #include "crenel/device/optimisations.h"
+#include "crenel/device/link.h"
 #include "harness/arguments.h"
 
 namespace crenel::bench {
@@ -13,6 +14,7 @@ namespace crenel::bench {
 struct BootOptions {
   std::string device = "auto", params = "boot40", json;
   std::string beside;  ///< a second device for the same bootstrap; empty: none
+  device::ExchangeBy exchange = device::ExchangeBy::transforms;  ///< of its parts
   circuits::BootstrapOptions options;
   device::Optimisations on;
   std::vector<std::pair<std::string, u64>> tuned;  ///< numbers that launches go by

@@ -15,7 +15,7 @@ class BootWorld {
   explicit BootWorld(const BootOptions& options);
 
   device::Stream& stream() const { return context.stream(); }
-  bool has_graphs() const { return context.device().info().kind == device::Kind::cuda; }
+  bool has_graphs() const { return context.device().has_graphs(); }
   u64 slots() const { return boot.options().slots; }
   bool real() const { return options.options.message == circuits::BootstrapMessage::real; }
   Values draw(std::mt19937_64& rng) const;

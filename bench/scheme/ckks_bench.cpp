@@ -30,7 +30,7 @@ int run_ckks(const crenel::bench::Words& words) {
     std::set<crenel::u32, std::greater<>> levels;
     for (crenel::u32 limbs : options.limbs) levels.insert(world.level_for(limbs));
     // Elsewhere a graph is the callable itself: no row of its own.
-    const bool graphs = device->info().kind == crenel::device::Kind::cuda;
+    const bool graphs = device->has_graphs();
     for (bool graph : graphs ? options.graph : std::vector<bool>{false})
       for (crenel::u32 batch : options.batches)
         for (crenel::u32 level : levels) bench_operations(world, recorder, level, batch, graph);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "crenel/core/error.h"
 #include "device/several.h"
 
 namespace crenel::device {
@@ -79,14 +80,63 @@ void copy_across(Stream& to, void* target, Stream& from, const void* source, std
 }
 
 void spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32> position,
-            std::span<const SpreadTarget> targets) {
-  if (!on_host(stream.device())) return cuda_spread(stream, from, position, targets);
+            std::span<const SpreadTarget> targets, const Meeting* meeting) {
+  if (!on_host(stream.device())) return cuda_spread(stream, from, position, targets, meeting);
   const std::size_t bytes = sizeof(u32) << from.shape.log_n;
   for (const SpreadTarget& target : targets)
     for (u32 b = 0; b < from.shape.batch; ++b)
       for (u32 c = 0; c < from.shape.components; ++c)
         for (u32 l = 0; l < from.limbs.size(); ++l)
           std::memcpy(target.to.limb(b, c, position[l]), from.limb(b, c, l), bytes);
+}
+
+void spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
+                    const PolyView<const u32>& in, const Prepared<rns::BaseConversion>& scales,
+                    std::span<const u32> position, std::span<const SpreadTarget> targets,
+                    const Meeting& meeting) {
+  cuda_spread_sources(kernels, stream, workspace, in, scales, position, targets, meeting);
+}
+
+bool can_spread_sources(const PolyKernels& kernels, const Stream& stream) {
+  return !on_host(stream.device()) && cuda_can_spread_sources(kernels);
+}
+
+// Operations of the host are done when they return: nobody waits.
+bool can_meet(std::span<const std::shared_ptr<Stream>> streams) {
+  return on_host(streams[0]->device()) || cuda_can_meet(streams);
+}
+
+const char* name_of(ExchangeBy way) {
+  constexpr const char* kNames[] = {"events", "kernels", "transforms"};
+  return kNames[u32(way)];
+}
+
+ExchangeBy exchange_of(const std::string& name) {
+  for (const auto way : {ExchangeBy::events, ExchangeBy::kernels, ExchangeBy::transforms})
+    if (name == name_of(way)) return way;
+  throw ParameterError(cat("exchange by \"", name, "\", expected events, kernels or transforms"),
+                       {{"exchange", name}, {"expected", "events, kernels or transforms"}});
+}
+
+void exchange_by(Device& device, ExchangeBy way) {
+  auto* divided = dynamic_cast<DividedDevice*>(&device);
+  if (divided == nullptr)
+    throw UnsupportedError(
+        cat("exchanges of the parts of device ", device.info().name, ", which has no parts"),
+        {{"device", device.info().name}, {"expected", "a device of several parts"}});
+  divided->exchange_by(way);
+}
+
+std::unique_lock<ForkMutex> meeting_order() {
+  static ForkMutex mutex;
+  return std::unique_lock(mutex);
+}
+
+std::vector<std::unique_ptr<GraphExec>> record_together(
+    std::span<const std::shared_ptr<Stream>> streams, bool each,
+    const std::function<void()>& work) {
+  if (on_host(streams[0]->device())) return {};
+  return cuda_record_together(streams, each, work);
 }
 
 }  // namespace crenel::device

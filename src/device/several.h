@@ -2,12 +2,24 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
+#include <span>
 
 #include "crenel/device/link.h"
 #include "device/backend.h"
 #include "device/limb_room.h"
 
 namespace crenel::device {
+
+/// A device of several parts.
+class DividedDevice : public Backend {
+ public:
+  ExchangeBy exchanges_by() const { return way_.load(std::memory_order_relaxed); }
+  void exchange_by(ExchangeBy way) { way_.store(way, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<ExchangeBy> way_{ExchangeBy::transforms};
+};
 
 /// A stream whose memory lies on several devices.
 class DividedStream : public Stream {
@@ -36,15 +48,60 @@ struct SpreadTarget {
   Stream* stream;
   PolyView<u32> to;
 };
+/// What the spreads of a turn wait for one another with: kMeetingBytes in the memory of every part,
+/// zeros at first and then nobody else's.
+struct Meeting {
+  std::span<void* const> words;  ///< by part
+  u32 part;                      ///< whose spread it is
+};
+inline constexpr std::size_t kMeetingBytes = 256;
 /// Limb i of `from` to the limb at `position[i]` of every target, of the same components and batch.
 /// Queued on `from`, and on nothing else: who calls has made it wait for what was queued on the
 /// targets before, and makes them wait for it. Devices of one kind. Stated to the accounts of the
 /// targets as "copy_within", "copy_peer" or "copy_host".
+///
+/// With a meeting (can_meet()) what is queued on `stream` after it starts after the spreads of this
+/// turn of all parts: each part calls it once a turn, with or without limbs, all turns of all
+/// streams of the process in the same order (meeting_order()). A part that is not heard of for two
+/// minutes is a failure of the device.
 void spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32> position,
-            std::span<const SpreadTarget> targets);
+            std::span<const SpreadTarget> targets, const Meeting* meeting = nullptr);
 /// spread() of streams of CUDA.
 void cuda_spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32> position,
-                 std::span<const SpreadTarget> targets);
+                 std::span<const SpreadTarget> targets, const Meeting* meeting);
+
+/// PolyKernels::sources() of limbs of `in` whose last pass stores them to the targets as spread()
+/// does, with a meeting; `workspace` has their shape and limbs. Nothing is allocated. For kernels
+/// that can_spread_sources().
+void spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
+                    const PolyView<const u32>& in, const Prepared<rns::BaseConversion>& scales,
+                    std::span<const u32> position, std::span<const SpreadTarget> targets,
+                    const Meeting& meeting);
+bool can_spread_sources(const PolyKernels& kernels, const Stream& stream);
+/// The same of kernels of CUDA.
+void cuda_spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
+                         const PolyView<const u32>& in,
+                         const Prepared<rns::BaseConversion>& scales,
+                         std::span<const u32> position, std::span<const SpreadTarget> targets,
+                         const Meeting& meeting);
+bool cuda_can_spread_sources(const PolyKernels& kernels);
+
+/// Whether spread() takes a meeting of these streams: kernels of each reach the memory of all.
+bool can_meet(std::span<const std::shared_ptr<Stream>> streams);
+/// can_meet() of streams of CUDA.
+bool cuda_can_meet(std::span<const std::shared_ptr<Stream>> streams);
+/// Held while work is queued on several devices of which each part waits for the others: two
+/// devices that got it in different orders would wait for ever.
+std::unique_lock<ForkMutex> meeting_order();
+
+/// Records what `work` queues on the streams, the parts of one. As a graph of each where they wait
+/// for one another by meetings only (`each`), in their order; otherwise as one graph, to be launched
+/// on the first stream. Nothing where the backend has no graphs.
+std::vector<std::unique_ptr<GraphExec>> record_together(
+    std::span<const std::shared_ptr<Stream>> streams, bool each, const std::function<void()>& work);
+/// record_together() of streams of CUDA.
+std::vector<std::unique_ptr<GraphExec>> cuda_record_together(
+    std::span<const std::shared_ptr<Stream>> streams, bool each, const std::function<void()>& work);
 
 /// Model number `index` of a GPU, "cuda:dry:<index>": its own memory, and a link to each other one.
 std::shared_ptr<Backend> make_dry_cuda_device(int index);

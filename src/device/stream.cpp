@@ -43,31 +43,82 @@ class StoredCallable final : public GraphExec {
   std::function<void()> work_;
 };
 
-// Keeps the memory that a recording wrote to away from the pool until the recording is gone, and
+}  // namespace
+
+// What one stream has to do with a recording, its own or that of a stream that it is a part of.
+// Ends before the lock is given back, whatever fails.
+class Capture {
+ public:
+  explicit Capture(Stream& stream) : stream_(stream), lock_(watch::lock(stream.capture_mutex_)) {
+    stream_.pool_->begin_capture();
+    stream_.capturer_ = std::this_thread::get_id();
+  }
+  ~Capture() {
+    end();
+    stream_.pool_->release(kept_);
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  void begin_recording() {
+    stream_.pool_->begin_recording();
+    stream_.launches_ = std::make_shared<Account>();
+    stream_.recording_ = true;
+  }
+  void end() noexcept {
+    if (!stream_.capturing()) return;
+    launches_ = std::move(stream_.launches_);
+    stream_.recording_ = false;
+    stream_.capturer_ = std::thread::id();
+    kept_ = stream_.pool_->end_capture();
+  }
+  std::vector<LaunchRecord> launches() const { return launches_->records(); }
+  /// Gives back what the recording keeps.
+  std::function<void()> release() {
+    return [self = stream_.shared_from_this(), kept = std::exchange(kept_, {})] {
+      self->pool_->release(kept);
+    };
+  }
+
+ private:
+  Stream& stream_;
+  std::unique_lock<ForkMutex> lock_;  ///< one at a time
+  std::shared_ptr<Account> launches_;
+  Pool::Blocks kept_;
+};
+
+// Keeps the memory that a recording wrote to away from the pools until the recording is gone, and
 // what its launches state (nothing for a stored callable, whose launches state themselves).
 class OwningGraph final : public GraphExec {
  public:
-  OwningGraph(std::unique_ptr<GraphExec> inner, std::vector<LaunchRecord> launches,
-              std::function<void()> release)
-      : inner_(std::move(inner)), launches_(std::move(launches)), release_(std::move(release)) {}
+  /// Of each stream that was recorded its launches, and what gives its memory back.
+  struct Part {
+    std::vector<LaunchRecord> launches;
+    std::function<void()> release;
+  };
+  OwningGraph(std::unique_ptr<GraphExec> inner, std::vector<Part> parts)
+      : inner_(std::move(inner)), parts_(std::move(parts)) {}
   ~OwningGraph() override {
     inner_.reset();
-    release_();
+    for (const Part& part : parts_) part.release();
   }
   void launch(Stream& stream) override {
     const std::lock_guard lock(mutex_);
+    const std::vector<Stream*> streams = stream.recorded_streams();
+    if (streams.size() != parts_.size())
+      throw StateError(cat("a recording of ", parts_.size() - 1, " parts on a stream of ",
+                           streams.size() - 1),
+                       {{"found", streams.size() - 1}, {"expected", parts_.size() - 1}});
     inner_->launch(stream);
-    if (const auto account = stream.account()) account->add(launches_);
+    for (std::size_t p = 0; p < parts_.size(); ++p)
+      if (const auto account = streams[p]->account()) account->add(parts_[p].launches);
   }
 
  private:
   ForkMutex mutex_;  // one launch at a time, as CUDA asks of an executable graph
   std::unique_ptr<GraphExec> inner_;
-  std::vector<LaunchRecord> launches_;
-  std::function<void()> release_;
+  std::vector<Part> parts_;
 };
-
-}  // namespace
 
 Device::Device() : process_(core::forks()) {}
 
@@ -84,6 +135,11 @@ void Device::expect_own_process() const {
       {{"device", info().name},
        {"found", "a forked process"},
        {"expected", "the process that opened the device"}});
+}
+
+bool Device::has_graphs() const {
+  const auto of = parts();
+  return of.empty() ? info().kind == Kind::cuda : of[0]->has_graphs();
 }
 
 HostBuffer Device::allocate_host(std::size_t bytes) {
@@ -239,40 +295,20 @@ std::unique_ptr<GraphExec> Stream::record(const std::function<void()>& work) {
 
 std::unique_ptr<GraphExec> Stream::capture(const std::function<void()>& work) {
   if (capturing()) throw StateError("a capture is already in progress on this stream");
-  const auto one_at_a_time = watch::lock(capture_mutex_);
-  pool_->begin_capture();
-  // Ends before the lock is given back, whatever fails.
-  struct Scope {
-    Stream& stream;
-    Pool::Blocks kept;
-    explicit Scope(Stream& s) : stream(s) { s.capturer_ = std::this_thread::get_id(); }
-    ~Scope() {
-      end();
-      stream.pool_->release(kept);
-    }
-    void end() noexcept {
-      if (!stream.capturing()) return;
-      stream.recording_ = false;
-      stream.launches_.reset();
-      stream.capturer_ = std::thread::id();
-      kept = stream.pool_->end_capture();
-    }
-  } scope(*this);
+  std::vector<std::unique_ptr<Capture>> captures;
+  for (Stream* stream : recorded_streams()) captures.push_back(std::make_unique<Capture>(*stream));
   work();  // warm-up: sizes the capture's memory, so that the recording allocates nothing
   synchronize();
-  pool_->begin_recording();
-  launches_ = std::make_shared<Account>();
-  recording_ = true;
+  for (const auto& capture : captures) capture->begin_recording();
   const bool graphs = optimisations(*device_).has(Optimisation::graphs);
   std::unique_ptr<GraphExec> graph = graphs ? record(work) : Stream::record(work);
-  const auto launches = launches_;
-  scope.end();
-  // A graph keeps its stream: its memory is that stream's.
-  auto release = [self = shared_from_this(), kept = std::move(scope.kept)] {
-    self->pool_->release(kept);
-  };
-  scope.kept.clear();
-  return std::make_unique<OwningGraph>(std::move(graph), launches->records(), std::move(release));
+  // A graph keeps its streams: its memory is theirs.
+  std::vector<OwningGraph::Part> parts;
+  for (const auto& capture : captures) {
+    capture->end();
+    parts.push_back({capture->launches(), capture->release()});
+  }
+  return std::make_unique<OwningGraph>(std::move(graph), std::move(parts));
 }
 
 }  // namespace crenel::device

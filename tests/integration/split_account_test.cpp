@@ -47,6 +47,51 @@ TEST(SplitAccount, ARotationBringsTheLimbsOfTheOthers) {
   }
 }
 
+// What a replay states to the account of each part is what that part was recorded with.
+TEST(SplitAccount, ReplaysStateWhatEachPartDoes) {
+  for (const char* name : {"cuda:dry:0+1", "cuda:dry:0+1+2"})
+    for (const auto way : {device::ExchangeBy::events, device::ExchangeBy::kernels,
+                           device::ExchangeBy::transforms}) {
+      std::string reason;
+      const auto device = test::open_or_reason(name, reason);
+      if (device == nullptr) GTEST_SKIP() << reason;
+      EXPECT_TRUE(device->has_graphs());
+      device::exchange_by(*device, way);
+      const Context context(test::world_params("s40"), device);
+      Client client = context.keygen();
+      const Evaluator ev = context.evaluator(client.evaluation_keys({{1}, false, true}));
+      const Ciphertext a = client.encrypt(test::Values(context.params().slots(), 0.5));
+      const auto work = [&] { ev.rotate(ev.multiply_rescale(a, a), 1); };
+      const auto streams = dynamic_cast<device::DividedStream&>(context.stream()).parts();
+      const auto stated = [&](const std::function<void()>& what) {
+        std::vector<std::vector<device::LaunchRecord>> records;
+        std::vector<std::shared_ptr<device::Account>> accounts;
+        for (const auto& stream : streams)
+          stream->account(accounts.emplace_back(std::make_shared<device::Account>()));
+        what();
+        for (std::size_t p = 0; p < streams.size(); ++p) {
+          streams[p]->account(nullptr);
+          records.push_back(accounts[p]->records());
+        }
+        return records;
+      };
+      work();  // its exchanges have their memory from now on
+      auto eager = stated(work);
+      const auto graph = context.stream().capture(work);
+      const auto replayed = stated([&] { graph->launch(context.stream()); });
+      for (std::size_t p = 0; p < streams.size(); ++p) {
+        EXPECT_FALSE(eager[p].empty());
+        auto found = replayed[p];
+        for (auto* records : {&eager[p], &found})
+          for (auto& record : *records) {
+            record.replayed |= records == &eager[p];
+            record.overlapped &= way != device::ExchangeBy::events;  // not behind events that were waited for
+          }
+        EXPECT_TRUE(found == eager[p]) << name << ", part " << p << ", by " << name_of(way);
+      }
+    }
+}
+
 // One account for all parts has the records of each, under the stages that were open.
 TEST(SplitAccount, OneAccountHasAllParts) {
   std::string reason;

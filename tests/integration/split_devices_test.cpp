@@ -6,6 +6,7 @@
 #include "ckks/objects.h"
 #include "crenel/ckks/copies.h"
 #include "crenel/core/error.h"
+#include "crenel/device/link.h"
 #include "support/boot_world.h"
 #include "support/ckks_world.h"
 #include "support/devices.h"
@@ -89,6 +90,78 @@ TEST_P(SplitDevices, RecordingsServeOtherClients) {
     if (!graph) graph = std::make_unique<Graph>(ev, in, Graph::KeyedFunction(circuit));
     EXPECT_EQ(test::bits(graph->replay(ev, in)[0]), test::bits(expected[0])) << client;
   }
+}
+
+// Exchanges in turn, recorded and not, with parts that wait inside kernels or by events: an odd and an
+// even number of them, so that replays begin with either memory.
+TEST_P(SplitDevices, RecordingsAndMeetingsHaveTheSameBits) {
+  const auto params = test::world_params("s40");
+  const Context home(params, "cpu"), there(params, device_);
+  Client client = home.keygen();
+  const EvaluationKeys keys = client.evaluation_keys({{1, 3}, false, true});
+  const Evaluator one = home.evaluator(keys), several = there.evaluator(copy_to(there, keys));
+  auto rng = test::test_rng();
+  const auto circuit = [](const Evaluator& ev, const Ciphertext& a, bool more) {
+    Ciphertext b = ev.rotate(ev.multiply_rescale(a, a), 1);
+    if (more) b = ev.rescale(ev.multiply(b, b));
+    return b;
+  };
+  using device::ExchangeBy;
+  for (const auto way : {ExchangeBy::transforms, ExchangeBy::events, ExchangeBy::kernels}) {
+    device::exchange_by(*device_, way);
+    for (const bool more : {false, true}) {
+      std::vector<Ciphertext> inputs;
+      inputs.push_back(copy_to(there, client.encrypt(test::random_values(rng, params.slots()))));
+      Graph graph(several, inputs, Graph::Function([&](std::span<const Ciphertext> in) {
+                    std::vector<Ciphertext> out;
+                    out.push_back(circuit(several, in[0], more));
+                    return out;
+                  }));
+      for (int turn = 0; turn < 6; ++turn) {
+        const Ciphertext a = client.encrypt(test::random_values(rng, params.slots()));
+        const auto expected = test::bits(circuit(one, a, more));
+        inputs[0] = copy_to(there, a);
+        const auto replayed = graph.replay(inputs);
+        const Ciphertext eager = circuit(several, inputs[0], more);
+        const auto again = graph.replay(inputs);  // behind both, and nobody waited
+        EXPECT_EQ(test::bits(replayed[0]), expected) << name_of(way) << more << turn;
+        EXPECT_EQ(test::bits(eager), expected) << name_of(way) << more << turn;
+        EXPECT_EQ(test::bits(again[0]), expected) << name_of(way) << more << turn;
+      }
+    }
+  }
+}
+
+// Each with a recording of its own, beside operations that are queued one by one.
+TEST_P(SplitDevices, ThreadsReplay) {
+  const auto params = test::world_params("s40");
+  const Context context(params, device_);
+  Client client = context.keygen();
+  const Evaluator ev = context.evaluator(client.evaluation_keys({{1}, false, true}));
+  auto rng = test::test_rng();
+  const Ciphertext a = client.encrypt(test::random_values(rng, params.slots()));
+  const auto run = [&](const Ciphertext& x) { return ev.rotate(ev.multiply_rescale(x, x), 1); };
+  const auto expected = test::bits(run(a));
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      std::vector<Ciphertext> in;
+      in.push_back(ev.add(a, a));
+      in[0] = ev.sub(in[0], a);
+      Graph graph(ev, in, Graph::Function([&](std::span<const Ciphertext> of) {
+                    std::vector<Ciphertext> out;
+                    out.push_back(run(of[0]));
+                    return out;
+                  }));
+      for (int i = 0; i < 4; ++i) {
+        const auto replayed = graph.replay(in);
+        wrong += test::bits(run(a)) != expected;
+        wrong += test::bits(replayed[0]) != expected;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST_P(SplitDevices, ThreadsShareIt) {

@@ -8,6 +8,7 @@
 //
 #include <cstring>
 #include <random>
+#include <utility>
 
 // Kernels' static variables of a block: one block, or one cluster without any, runs at a time.
 #undef __shared__
@@ -148,7 +149,7 @@ void launch_blocks(Kernel kernel, dim3 grid, u32 cluster, u32 threads, const Arg
 }  // namespace crenel::test
 
 inline void __syncthreads() { crenel::test::HostBlocks::current().sync_block(); }
-inline void atomicAdd(unsigned* to, unsigned value) { *to += value; }
+inline unsigned atomicAdd(unsigned* to, unsigned value) { return std::exchange(*to, *to + value); }
 inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
   unsigned bytes = 0;
   for (unsigned i = 0; i < 4; ++i) {

@@ -37,7 +37,9 @@ struct DeviceInfo {
 };
 
 class Account;
+class Capture;
 class HostBuffer;
+class OwningGraph;
 class Pool;
 class Stage;
 class Stream;
@@ -109,6 +111,9 @@ class Device : public std::enable_shared_from_this<Device> {
   /// The devices that this one is made of, each with the memory of its share; empty for one that is
   /// not made of others.
   virtual std::vector<std::shared_ptr<Device>> parts() const { return {}; }
+  /// Whether recordings of this device's streams are graphs, which a host queues at once; elsewhere
+  /// their work is queued again.
+  bool has_graphs() const;
   /// Host memory that copies to and from this device need not wait for (page-locked on CUDA).
   HostBuffer allocate_host(std::size_t bytes);
 
@@ -334,8 +339,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void expect_no_capture(const char* what) const;
 
  protected:
-  /// Backends with graphs override both; the default records the callable.
+  /// Backends with graphs override this; the default records the callable.
   virtual std::unique_ptr<GraphExec> record(const std::function<void()>& work);
+  /// What a recording of this stream records: of a stream of several devices their streams, too.
+  virtual std::vector<Stream*> recorded_streams() { return {this}; }
   /// Whether the calling thread is inside record(): what it queues is not to be run.
   bool recording() const noexcept { return capturing() && recording_; }
   /// StateError, naming `what`, when recording().
@@ -350,6 +357,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   friend class Buffer;
   friend class Device;
   friend class Stage;
+  friend class Capture;
+  friend class OwningGraph;
   Buffer allocate_in_secret_pages(std::size_t bytes);
   virtual void recycle(void* data, std::size_t bytes, std::size_t capacity, bool secret) noexcept;
 

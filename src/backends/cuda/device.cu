@@ -3,6 +3,7 @@
 #include "backends/cuda/gpu.h"
 #include "backends/cuda/poly/host/kernels.h"
 #include "core/host_memory.h"
+#include "device/several.h"
 
 namespace crenel::backend::cuda {
 namespace {
@@ -62,7 +63,10 @@ void* GpuDevice::allocate(std::size_t bytes) {
   expect_own_process();
   const DeviceGuard guard(index());
   void* memory = nullptr;
-  const cudaError_t status = cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
+  const cudaError_t status = [&] {
+    const auto order = device::meeting_order();  // may wait for work of every GPU that reaches it
+    return cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
+  }();
   if (status == cudaSuccess) return memory;
   static_cast<void>(cudaGetLastError());
   if (status != cudaErrorMemoryAllocation) fail(status, "cudaMalloc");
@@ -72,7 +76,9 @@ void* GpuDevice::allocate(std::size_t bytes) {
 }
 
 void GpuDevice::deallocate(void* memory) noexcept {
-  if (in_own_process()) static_cast<void>(cudaFree(memory));
+  if (!in_own_process()) return;
+  const auto order = device::meeting_order();
+  static_cast<void>(cudaFree(memory));
 }
 
 device::MemoryUse GpuDevice::memory() const {

@@ -1,6 +1,8 @@
 // A GPU of this machine.
 #pragma once
 
+#include <span>
+
 #include "backends/cuda/stream.h"
 
 namespace crenel::backend::cuda {
@@ -38,6 +40,10 @@ class GpuStream final : public CudaStream {
   std::shared_ptr<device::Event> mark() override;
   void wait_for(const std::shared_ptr<device::Event>& event) override;
   void* native_handle() override { return handle(); }
+
+  /// record() of several streams: as one graph, or as one of each.
+  static std::vector<std::unique_ptr<device::GraphExec>> record_all(
+      std::span<GpuStream* const> streams, bool each, const std::function<void()>& work);
 
  protected:
   std::unique_ptr<device::GraphExec> record(const std::function<void()>& work) override;

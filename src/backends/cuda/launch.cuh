@@ -30,6 +30,7 @@ void launch(device::Stream& stream, const Cost& cost, void (*kernel)(Params...),
   config.attrs = &overlap;
   config.numAttrs = queue.can_overlap() ? 1 : 0;
   CRENEL_CUDA_TRY(cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...));
+  queue.launched();
 }
 
 inline u32 divide_up(u64 a, u32 b) { return static_cast<u32>((a + b - 1) / b); }

@@ -65,6 +65,7 @@ void copy(CudaStream& to, void* target, CudaStream& from, const void* source, st
     to.state(*account, std::move(record));
   }
   if (to.dry()) return;
+  const auto order = device::meeting_order();
   device::Stream &after = to, &before = from;
   after.wait_for(before);
   static_cast<void>(reaches(there, here));

@@ -221,6 +221,7 @@ void GpuStream::wait_for(device::Stream& other) {
   const DeviceGuard guard(source.device_index());  // an event is its stream's device's
   const CudaEvent event(source.handle());
   CRENEL_CUDA_TRY(cudaStreamWaitEvent(handle(), event.handle(), 0));
+  if (recording()) joined_ = true;
 }
 
 std::shared_ptr<device::Event> GpuStream::mark() {
@@ -233,35 +234,85 @@ void GpuStream::wait_for(const std::shared_ptr<device::Event>& event) {
   if (!event) return;
   device().expect_own_process();
   CRENEL_CUDA_TRY(cudaStreamWaitEvent(handle(), static_cast<const CudaEvent&>(*event).handle(), 0));
+  if (recording()) joined_ = true;
 }
 
 std::unique_ptr<device::GraphExec> GpuStream::record(const std::function<void()>& work) {
   device().expect_own_process();
-  const DeviceGuard guard(device_index());
-  // Recorded on a stream of its own: other threads go on queueing on this one.
+  GpuStream* const self[] = {this};
+  return std::move(record_all(self, true, work)[0]);
+}
+
+// Recorded on streams of their own: other threads go on queueing on these.
+std::vector<std::unique_ptr<device::GraphExec>> GpuStream::record_all(
+    std::span<GpuStream* const> streams, bool each, const std::function<void()>& work) {
   struct Scratch {
-    cudaStream_t& handle;
-    explicit Scratch(cudaStream_t& h) : handle(h) {
-      CRENEL_CUDA_TRY(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking));
+    GpuStream& stream;
+    cudaGraph_t graph = nullptr;
+    bool capturing = false;
+    explicit Scratch(GpuStream& s) : stream(s) {
+      const DeviceGuard guard(s.device_index());
+      CRENEL_CUDA_TRY(cudaStreamCreateWithFlags(&s.recorded_, cudaStreamNonBlocking));
+      s.joined_ = false;
     }
-    ~Scratch() { static_cast<void>(cudaStreamDestroy(std::exchange(handle, nullptr))); }
-  } const scratch(recorded_);
-  CRENEL_CUDA_TRY(cudaStreamBeginCapture(recorded_, cudaStreamCaptureModeRelaxed));
-  cudaGraph_t graph = nullptr;
-  try {
-    work();
-  } catch (...) {
-    static_cast<void>(cudaStreamEndCapture(recorded_, &graph));
-    if (graph) static_cast<void>(cudaGraphDestroy(graph));
-    static_cast<void>(cudaGetLastError());
-    throw;
+    ~Scratch() {
+      if (capturing) static_cast<void>(end());
+      if (graph) static_cast<void>(cudaGraphDestroy(graph));
+      static_cast<void>(cudaGetLastError());
+      static_cast<void>(cudaStreamDestroy(std::exchange(stream.recorded_, nullptr)));
+    }
+    void begin() {
+      const DeviceGuard guard(stream.device_index());
+      CRENEL_CUDA_TRY(cudaStreamBeginCapture(stream.recorded_, cudaStreamCaptureModeRelaxed));
+      capturing = true;
+    }
+    cudaError_t end() {
+      capturing = false;
+      return cudaStreamEndCapture(stream.recorded_, &graph);
+    }
+  };
+  std::vector<std::unique_ptr<Scratch>> all;
+  for (GpuStream* stream : streams) all.push_back(std::make_unique<Scratch>(*stream));
+  const std::size_t graphs = each ? all.size() : 1;
+  for (std::size_t g = 0; g < graphs; ++g) all[g]->begin();
+  for (std::size_t s = graphs; s < streams.size(); ++s) streams[s]->wait_for(*streams[0]);
+  work();
+  for (std::size_t s = graphs; s < streams.size(); ++s) streams[0]->wait_for(*streams[s]);
+  std::vector<std::unique_ptr<device::GraphExec>> execs;
+  for (std::size_t g = 0; g < graphs; ++g) {
+    const DeviceGuard guard(streams[g]->device_index());
+    const cudaError_t ended = all[g]->end();
+    if (ended != cudaSuccess) fail(ended, "cudaStreamEndCapture");
+    cudaGraphExec_t exec = nullptr;
+    const cudaError_t status = cudaGraphInstantiate(&exec, all[g]->graph, 0);
+    if (status != cudaSuccess) fail(status, "cudaGraphInstantiate");
+    execs.push_back(std::make_unique<CudaGraph>(streams[g]->device_index(), exec));
   }
-  CRENEL_CUDA_TRY(cudaStreamEndCapture(recorded_, &graph));
-  cudaGraphExec_t exec = nullptr;
-  const cudaError_t status = cudaGraphInstantiate(&exec, graph, 0);
-  static_cast<void>(cudaGraphDestroy(graph));
-  if (status != cudaSuccess) fail(status, "cudaGraphInstantiate");
-  return std::make_unique<CudaGraph>(device_index(), exec);
+  return execs;
 }
 
 }  // namespace crenel::backend::cuda
+
+namespace crenel::device {
+
+std::vector<std::unique_ptr<GraphExec>> cuda_record_together(
+    std::span<const std::shared_ptr<Stream>> streams, bool each,
+    const std::function<void()>& work) {
+  using namespace crenel::backend::cuda;
+  struct Nothing final : GraphExec {
+    void launch(Stream&) override {}
+  };
+  std::vector<std::unique_ptr<GraphExec>> graphs;
+  if (cuda_stream(*streams[0]).dry()) {
+    work();
+    for (std::size_t g = 0; g < (each ? streams.size() : 1); ++g)
+      graphs.push_back(std::make_unique<Nothing>());
+    return graphs;
+  }
+  std::vector<GpuStream*> parts;
+  for (const auto& stream : streams)
+    parts.push_back(static_cast<GpuStream*>(&cuda_stream(*stream)));
+  return GpuStream::record_all(parts, each, work);
+}
+
+}  // namespace crenel::device

@@ -68,13 +68,22 @@ class CudaStream : public device::Stream {
   /// what other threads queue meanwhile does not reach.
   cudaStream_t handle() const { return recording() ? recorded_ : handle_; }
   /// Programmatic dependent launch.
-  bool can_overlap() const { return model_.compute_major >= 9 && on(Optimisation::launch_overlap); }
+  bool can_overlap() const {
+    return model_.compute_major >= 9 && on(Optimisation::launch_overlap) && !joined();
+  }
   bool on(Optimisation o) const {
     return static_cast<const CudaDevice&>(device()).optimisations().has(o);
   }
 
   /// Read once for a launch: another thread may set it meanwhile.
   u64 tuned(Tunable t) const { return static_cast<const CudaDevice&>(device()).tuned(t); }
+
+  /// Whether the next launch of a recording comes after work of other streams, too: it must not begin
+  /// while any of that ends, as a graph would let it.
+  bool joined() const { return recording() && joined_; }
+  void launched() {
+    if (recording()) joined_ = false;
+  }
 
   /// Adds to the account, in the stage that the calling thread has open.
   void state(device::Account& account, device::LaunchRecord record) const;
@@ -87,6 +96,7 @@ class CudaStream : public device::Stream {
 
   cudaStream_t handle_ = nullptr;
   cudaStream_t recorded_ = nullptr;  ///< the recording thread's
+  bool joined_ = false;              ///< likewise
 
  private:
   GpuModel model_;

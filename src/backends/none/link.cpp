@@ -12,7 +12,24 @@ std::shared_ptr<Backend> make_dry_cuda_device(int index) {
 Road cuda_road(const Device&, const Device&) { throw DeviceError(cuda_missing_reason()); }
 
 void cuda_spread(Stream&, const PolyView<const u32>&, std::span<const u32>,
-                 std::span<const SpreadTarget>) {
+                 std::span<const SpreadTarget>, const Meeting*) {
+  throw DeviceError(cuda_missing_reason());
+}
+
+void cuda_spread_sources(PolyKernels&, Stream&, const PolyView<u32>&, const PolyView<const u32>&,
+                         const Prepared<rns::BaseConversion>&, std::span<const u32>,
+                         std::span<const SpreadTarget>, const Meeting&) {
+  throw DeviceError(cuda_missing_reason());
+}
+
+bool cuda_can_spread_sources(const PolyKernels&) { throw DeviceError(cuda_missing_reason()); }
+
+bool cuda_can_meet(std::span<const std::shared_ptr<Stream>>) {
+  throw DeviceError(cuda_missing_reason());
+}
+
+std::vector<std::unique_ptr<GraphExec>> cuda_record_together(
+    std::span<const std::shared_ptr<Stream>>, bool, const std::function<void()>&) {
   throw DeviceError(cuda_missing_reason());
 }
 

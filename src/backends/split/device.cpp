@@ -10,7 +10,7 @@ namespace {
 
 using device::Device;
 
-class SplitDevice final : public device::Backend {
+class SplitDevice final : public device::DividedDevice {
  public:
   SplitDevice(device::DeviceInfo info, std::vector<std::shared_ptr<Device>> parts)
       : info_(std::move(info)),

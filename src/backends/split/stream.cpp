@@ -26,6 +26,33 @@ class SplitEvent final : public Event {
   std::vector<std::shared_ptr<Event>> events_;
 };
 
+// A graph of each part, or one of all of them.
+class SplitGraph final : public device::GraphExec {
+ public:
+  SplitGraph(std::vector<std::unique_ptr<device::GraphExec>> graphs, std::unique_ptr<Rooms> rooms)
+      : rooms_(std::move(rooms)), graphs_(std::move(graphs)) {}
+
+  void launch(Stream& stream) override {
+    SplitStream& split = split_stream(stream);
+    if (broken_)
+      throw DeviceError(cat("device ", stream.device().info().name,
+                            ": a launch of this recording failed on some of its parts only"),
+                        {{"device", stream.device().info().name}});
+    split.meet();  // the rooms are free
+    const auto order = device::meeting_order();
+    broken_ = true;
+    for (u32 g = 0; g < graphs_.size(); ++g) graphs_[g]->launch(split.part(g));
+    if (graphs_.size() == 1)
+      for (u32 p = 1; p < split.count(); ++p) split.part(p).wait_for(split.part(0));
+    broken_ = false;
+  }
+
+ private:
+  std::unique_ptr<Rooms> rooms_;  ///< null where nothing was gathered
+  std::vector<std::unique_ptr<device::GraphExec>> graphs_;
+  bool broken_ = false;
+};
+
 }  // namespace
 
 SplitStream& split_stream(Stream& stream) {
@@ -36,16 +63,48 @@ SplitStream& split_stream(Stream& stream) {
 
 SplitStream::SplitStream(std::shared_ptr<device::Device> device, std::shared_ptr<Blocks> blocks,
                          std::vector<std::shared_ptr<Stream>> parts)
-    : DividedStream(std::move(device)), blocks_(std::move(blocks)), parts_(std::move(parts)) {}
+    : DividedStream(std::move(device)),
+      blocks_(std::move(blocks)),
+      parts_(std::move(parts)),
+      can_meet_(device::can_meet(parts_)) {}
 
 SplitStream::~SplitStream() { release_pool(); }
 
 void SplitStream::meet() {
+  const auto order = device::meeting_order();
   std::vector<std::shared_ptr<Event>> marks;
   for (const auto& part : parts_) marks.push_back(part->mark());
   for (u32 p = 0; p < count(); ++p)
     for (u32 other = 0; other < count(); ++other)
       if (other != p) parts_[p]->wait_for(marks[other]);
+}
+
+device::ExchangeBy SplitStream::exchanges_by() const {
+  if (!can_meet_) return device::ExchangeBy::events;
+  return static_cast<const device::DividedDevice&>(*shared_device()).exchanges_by();
+}
+
+Rooms& SplitStream::rooms() {
+  if (!capturing()) return rooms_;
+  if (!recorded_rooms_) recorded_rooms_ = std::make_unique<Rooms>(*this);
+  return *recorded_rooms_;
+}
+
+std::vector<Stream*> SplitStream::recorded_streams() {
+  std::vector<Stream*> streams{this};
+  for (const auto& part : parts_) streams.push_back(part.get());
+  return streams;
+}
+
+std::unique_ptr<device::GraphExec> SplitStream::record(const std::function<void()>& work) {
+  struct NoMore {
+    std::unique_ptr<Rooms>& rooms;
+    ~NoMore() { rooms.reset(); }
+  } const at_the_end{recorded_rooms_};
+  const bool each = recorded_rooms_ == nullptr || recorded_rooms_->met_inside();
+  auto graphs = device::record_together(parts_, each, work);
+  if (graphs.empty()) return Stream::record(work);
+  return std::make_unique<SplitGraph>(std::move(graphs), std::move(recorded_rooms_));
 }
 
 void SplitStream::synchronize() {
@@ -154,6 +213,7 @@ void SplitStream::fill_zero(void* data, std::size_t bytes) {
 }
 
 void SplitStream::wait_for(Stream& other) {
+  const auto order = device::meeting_order();
   auto* split = dynamic_cast<SplitStream*>(&other);
   for (u32 p = 0; p < count(); ++p)
     if (split != nullptr && split->count() == count())
@@ -165,6 +225,7 @@ void SplitStream::wait_for(Stream& other) {
 }
 
 std::shared_ptr<Event> SplitStream::mark() {
+  const auto order = device::meeting_order();
   std::vector<std::shared_ptr<Event>> events;
   for (const auto& part : parts_) events.push_back(part->mark());
   return std::make_shared<SplitEvent>(std::move(events));
@@ -172,6 +233,7 @@ std::shared_ptr<Event> SplitStream::mark() {
 
 void SplitStream::wait_for(const std::shared_ptr<Event>& event) {
   if (!event) return;
+  const auto order = device::meeting_order();
   const auto& events = static_cast<const SplitEvent&>(*event).events();
   for (u32 p = 0; p < count(); ++p) parts_[p]->wait_for(events[p]);
 }

@@ -3,8 +3,7 @@
 
 #include <functional>
 
-#include "backends/split/blocks.h"
-#include "device/several.h"
+#include "backends/split/rooms.h"
 
 namespace crenel::backend::split {
 
@@ -19,6 +18,10 @@ class SplitStream final : public device::DividedStream {
   device::Stream& part(u32 p) const { return *parts_[p]; }
   /// Work queued on any part from now on starts after what was queued on all of them.
   void meet();
+  /// How exchanges are to be made, of the ways that the parts can.
+  device::ExchangeBy exchanges_by() const;
+  /// Those of the recording that the calling thread is in, or the stream's own.
+  Rooms& rooms();
 
   void synchronize() override;
   void copy_in(void* to, const void* from, std::size_t bytes) override;
@@ -50,6 +53,10 @@ class SplitStream final : public device::DividedStream {
   device::Buffer allocate_room(std::span<const device::LimbShape> shapes) override;
   void reshape(const device::Buffer& room, const device::LimbShape& shape) override;
 
+ protected:
+  std::unique_ptr<device::GraphExec> record(const std::function<void()>& work) override;
+  std::vector<Stream*> recorded_streams() override;
+
  private:
   device::Buffer flat(std::size_t bytes, bool secret, bool exact);
   /// Of a part, for its limbs of any of the shapes.
@@ -58,6 +65,9 @@ class SplitStream final : public device::DividedStream {
 
   std::shared_ptr<Blocks> blocks_;
   std::vector<std::shared_ptr<device::Stream>> parts_;
+  bool can_meet_;  ///< the parts, inside kernels
+  Rooms rooms_{*this};
+  std::unique_ptr<Rooms> recorded_rooms_;  ///< of the recording under way; its thread's
 };
 
 SplitStream& split_stream(device::Stream& stream);

@@ -150,7 +150,7 @@ std::vector<Ciphertext> Bootstrapper::State::without_graph(const Ev& ev, Inputs 
 }
 
 std::vector<Ciphertext> Bootstrapper::State::run(const Ev& ev, Inputs in) {
-  const bool graphs = context.device().info().kind == device::Kind::cuda;
+  const bool graphs = context.device().has_graphs();
   const bool fixed = ev.state().source && ev.state().source->fixed();
   // Inside a recording of the caller: its replays must not read what tenants of this graph bind.
   const bool recorded = ev.stream().capturing();

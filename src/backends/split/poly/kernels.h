@@ -94,9 +94,8 @@ class SplitPolyKernels final : public device::PolyKernels {
   void limbwise(Stream& stream, Kernel kernel, const View& out, const Args&... args);
   /// The limbs `order` of `in`, in that order, on every part that keeps some of `users`: as they
   /// are, or with `scales` as sources of a base conversion.
-  std::vector<device::compose::Temporary> gathered(
-      Stream& stream, const ConstView& in, const LimbSet& order, const LimbSet& users,
-      const std::vector<Prepared<rns::BaseConversion>>* scales = nullptr);
+  Exchange gathered(Stream& stream, const ConstView& in, const LimbSet& order, const LimbSet& users,
+                    const std::vector<Prepared<rns::BaseConversion>>* scales = nullptr);
 
   std::vector<std::unique_ptr<PolyKernels>> kernels_;
   rns::Moduli moduli_;

@@ -82,38 +82,35 @@ std::shared_ptr<const device::DeviceTable> SplitPolyKernels::do_prepare(const rn
   return split;
 }
 
-// Every part waits for all others twice: until their memory for what comes is there, and until all
-// has come.
-std::vector<Temporary> SplitPolyKernels::gathered(Stream& stream, const ConstView& in,
-                                                  const LimbSet& order, const LimbSet& users,
-                                                  const Conversions* scales) {
+Exchange SplitPolyKernels::gathered(Stream& stream, const ConstView& in, const LimbSet& order,
+                                    const LimbSet& users, const Conversions* scales) {
   SplitStream& split = split_stream(stream);
-  std::vector<Temporary> memory;
-  std::vector<device::SpreadTarget> targets;
-  for (u32 p = 0; p < parts(); ++p) {
-    memory.emplace_back(split.part(p), in.shape, order, Domain::coeff);
-    if (!own(p, users).empty()) targets.push_back({&split.part(p), memory.back().view()});
-  }
+  Exchange exchange(split, split.rooms(), in.shape, order);
+  const bool together = scales != nullptr && exchange.by_transforms() &&
+                        device::can_spread_sources(*kernels_[0], split.part(0));
   std::vector<Temporary> transformed;  // until all is queued
-  std::vector<ConstView> mine;
+  std::vector<View> workspace(parts());
+  std::vector<ConstView> mine(parts(), ConstView(nullptr, in.shape, {}, Domain::coeff));
   each(stream, order, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    mine.push_back(split.blocks().local(p, in));
+    mine[p] = split.blocks().local(p, in);
     if (scales == nullptr) return;
     transformed.emplace_back(part, in.shape, (*scales)[p]->source, Domain::coeff);
-    kernels.sources(part, transformed.back().view(), mine.back(), (*scales)[p]);
-    mine.back() = transformed.back().view();
+    workspace[p] = transformed.back().view();
+    if (!together) kernels.sources(part, workspace[p], mine[p], (*scales)[p]);
   });
-  split.meet();
-  u32 next = 0;
-  each(stream, order, [&](u32, PolyKernels&, Stream& part) {
-    const ConstView& from = mine[next++];
-    std::vector<u32> position;
-    for (u32 l = 0; l < from.limbs.size(); ++l)
-      position.push_back(static_cast<u32>(order.find(from.limbs[l])));
-    device::spread(part, from, position, targets);
-  });
-  split.meet();
-  return memory;
+  if (scales == nullptr) {
+    exchange.spread(mine, users, nullptr);
+    return exchange;
+  }
+  const std::vector<ConstView> sources(workspace.begin(), workspace.end());
+  Exchange::Store store;
+  if (together)
+    store = [&](u32 p, auto position, auto targets, const device::Meeting& meeting) {
+      device::spread_sources(*kernels_[p], split.part(p), workspace[p], mine[p], (*scales)[p],
+                             position, targets, meeting);
+    };
+  exchange.spread(sources, users, store);
+  return exchange;
 }
 
 void SplitPolyKernels::do_base_convert(Stream& stream, View out, ConstView in,
@@ -122,7 +119,7 @@ void SplitPolyKernels::do_base_convert(Stream& stream, View out, ConstView in,
   const Blocks& at = split_stream(stream).blocks();
   const auto sources = gathered(stream, in, split.order, out.limbs);
   each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.base_convert(part, at.local(p, out), sources[p].view(), split.parts[p]);
+    kernels.base_convert(part, at.local(p, out), sources[p], split.parts[p]);
   });
 }
 
@@ -132,7 +129,7 @@ void SplitPolyKernels::do_lift_signed(Stream& stream, i64* values, ConstView in)
   const LimbSet everywhere = LimbSet::range(0, parts());
   const auto sources = gathered(stream, in, by_part(in.limbs), everywhere);
   each(stream, everywhere, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.lift_signed(part, static_cast<i64*>(split.blocks().flat(p, values)), sources[p].view());
+    kernels.lift_signed(part, static_cast<i64*>(split.blocks().flat(p, values)), sources[p]);
   });
 }
 
@@ -143,7 +140,7 @@ void SplitPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
   const auto sources = gathered(stream, in, split.order, out.limbs, &split.scales);
   each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     const View to = at.local(p, out);
-    kernels.mod_up_from(part, to, sources[p].view(), present(at.local(p, in), to), split.parts[p]);
+    kernels.mod_up_from(part, to, sources[p], present(at.local(p, in), to), split.parts[p]);
   });
 }
 
@@ -170,7 +167,7 @@ void SplitPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstVie
     const ConstView added = addend != nullptr ? at.local(p, *addend) : ConstView();
     const bool adds = !added.limbs.empty();
     const Scalars mine = adds ? own(p, *factor, addend->limbs) : Scalars();
-    kernels.key_switch_from(part, to, sources[p].view(), present(at.local(p, in), to),
+    kernels.key_switch_from(part, to, sources[p], present(at.local(p, in), to),
                             tables.parts[p], own(split, p, key), first_digit,
                             adds ? &added : nullptr, adds ? &mine : nullptr);
   });
@@ -184,7 +181,7 @@ void SplitPolyKernels::do_divide(Stream& stream, View out, ConstView in,
   each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     const View to = at.local(p, out);
     const ConstView added = addend != nullptr ? at.local(p, *addend) : ConstView();
-    kernels.divide_from(part, to, sources[p].view(), present(at.local(p, in), to), split.parts[p],
+    kernels.divide_from(part, to, sources[p], present(at.local(p, in), to), split.parts[p],
                         addend != nullptr ? &added : nullptr);
   });
 }

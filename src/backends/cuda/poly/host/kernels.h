@@ -17,6 +17,10 @@ class CudaPolyKernels final : public device::PolyKernels {
   CudaPolyKernels(std::shared_ptr<CudaDevice> device, std::shared_ptr<const ring::Ring> ring);
   ~CudaPolyKernels() override;
 
+  /// The two-pass transforms and what is fused with them cover this ring size.
+  bool fast() const;
+  const RingTables& tables() const { return tables_; }
+
  private:
   using DeviceTable = device::DeviceTable;
   std::shared_ptr<const DeviceTable> do_prepare(const rns::BaseConversion& table) override;
@@ -89,7 +93,6 @@ class CudaPolyKernels final : public device::PolyKernels {
   /// Conversions that run in one launch, uploaded.
   std::shared_ptr<const DeviceTable> upload(const std::vector<ConversionInput>& inputs,
                                             const std::vector<u32>& x_scale = {}) const;
-  bool fast() const;  ///< the two-pass transforms and what is fused with them cover this ring size
   u32 mont(u32 value, u32 id) const;  ///< value R mod q
 
   std::shared_ptr<CudaDevice> device_;

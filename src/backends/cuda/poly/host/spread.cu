@@ -1,7 +1,11 @@
+#include <algorithm>
+
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/peers.h"
 #include "backends/cuda/poly/host/convert_view.h"
-#include "backends/cuda/poly/kernels/spread.cuh"
+#include "backends/cuda/poly/host/kernels.h"
+#include "backends/cuda/poly/host/transform_launch.h"
+#include "backends/cuda/poly/kernels/column_spread.cuh"
 #include "device/several.h"
 
 namespace crenel::backend::cuda {
@@ -29,40 +33,78 @@ void copy_limbs(device::Stream& stream, const ring::PolyView<const u32>& from,
                                 sizeof(u32) << from.shape.log_n, cuda_stream(stream).handle()));
 }
 
+// All but `from`; what the direct targets do not cover is copied.
+SpreadArgs spread_args(device::Stream& stream, const ring::PolyView<const u32>& from,
+                       std::span<const u32> position, std::span<const device::SpreadTarget> targets,
+                       const device::Meeting* meeting) {
+  SpreadArgs args = {};
+  args.limbs = from.limbs.size();
+  if (meeting != nullptr) {
+    args.parts = static_cast<u32>(meeting->words.size());
+    args.part = meeting->part;
+    std::transform(meeting->words.begin(), meeting->words.end(), args.words,
+                   [](void* words) { return static_cast<u32*>(words); });
+  }
+  args.log_n = from.shape.log_n;
+  args.components = from.shape.components;
+  for (u32 l = 0; l < args.limbs; ++l) args.position.at[l] = static_cast<u8>(position[l]);
+  const CudaDevice& here = device_of(stream);
+  for (const device::SpreadTarget& target : targets) {
+    const CudaDevice& there = device_of(*target.stream);
+    const bool direct = reaches(here, there) && args.targets < kSpreadTargets;
+    if (&here != &there && args.limbs != 0) {
+      if (const auto account = target.stream->account()) {
+        device::LaunchRecord record;
+        record.kernel = launch_name(direct ? road(here, there) : Road::host);
+        record.limbs = args.limbs;
+        record.polys = from.shape.polys();
+        record.read_bytes = record.written_bytes = bytes_of(from);
+        cuda_stream(*target.stream).state(*account, std::move(record));
+      }
+    }
+    if (direct)
+      args.to[args.targets++] = poly(target.to);
+    else
+      copy_limbs(stream, from, position, target);
+  }
+  return args;
+}
+
+template <u32 LogN>
+void last_pass(device::Stream& stream, const TransformArgs& args, u32 limbs,
+               const InverseScale* scales, const SpreadArgs& spread) {
+  if constexpr (LogN < kMaxLogN)
+    if (args.log_n != LogN) return last_pass<LogN + 1>(stream, args, limbs, scales, spread);
+  constexpr u32 Bits = kColumnBits<LogN>;
+  const auto cost = [&] {
+    return traffic::column_pass("column_inverse_spread", args, limbs, no_limbs());
+  };
+  launch(stream, cost, column_inverse_spread<LogN>,
+         dim3((1u << (LogN - Bits)) / kTileColumns<Bits>, args.polys, limbs), kColumnThreads<Bits>,
+         0, args, scales, spread);
+}
+
+// On the current device, now: to load a kernel may wait for others of a GPU.
+template <u32 LogN>
+void load_kernels() {
+  cudaFuncAttributes attributes;
+  if constexpr (LogN == kMinFastLogN)
+    CRENEL_CUDA_TRY(cudaFuncGetAttributes(&attributes, spread_limbs));
+  CRENEL_CUDA_TRY(cudaFuncGetAttributes(&attributes, column_inverse_spread<LogN>));
+  if constexpr (LogN < kMaxLogN) load_kernels<LogN + 1>();
+}
+
 }  // namespace
 }  // namespace crenel::backend::cuda
 
 namespace crenel::device {
 
 void cuda_spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32> position,
-                 std::span<const SpreadTarget> targets) {
+                 std::span<const SpreadTarget> targets, const Meeting* meeting) {
   using namespace crenel::backend::cuda;
-  SpreadArgs args = {};
+  SpreadArgs args = spread_args(stream, from, position, targets, meeting);
+  if (meeting == nullptr && args.targets == 0) return;
   args.from = poly(from);
-  args.log_n = from.shape.log_n;
-  args.components = from.shape.components;
-  for (u32 l = 0; l < from.limbs.size(); ++l) args.position.at[l] = static_cast<u8>(position[l]);
-  const CudaDevice& here = device_of(stream);
-  for (const SpreadTarget& target : targets) {
-    const CudaDevice& there = device_of(*target.stream);
-    const bool direct = reaches(here, there) && args.targets < kSpreadTargets;
-    if (&here != &there) {
-      if (const auto account = target.stream->account()) {
-        LaunchRecord record;
-        record.kernel = launch_name(direct ? road(here, there) : Road::host);
-        record.limbs = from.limbs.size();
-        record.polys = from.shape.polys();
-        record.read_bytes = record.written_bytes = bytes_of(from);
-        cuda_stream(*target.stream).state(*account, std::move(record));
-      }
-    }
-    if (!direct) {
-      copy_limbs(stream, from, position, target);
-      continue;
-    }
-    args.to[args.targets++] = poly(target.to);
-  }
-  if (args.targets == 0) return;
   const auto cost = [&] {
     LaunchRecord record;
     record.kernel = "spread_limbs";
@@ -74,9 +116,52 @@ void cuda_spread(Stream& stream, const PolyView<const u32>& from, std::span<cons
     return record;
   };
   launch(stream, cost, spread_limbs,
-         dim3(divide_up(u64(1) << args.log_n, 4 * kElementThreads), from.limbs.size(),
+         dim3(divide_up(u64(1) << args.log_n, 4 * kElementThreads), std::max(args.limbs, u32(1)),
               from.shape.polys()),
          kElementThreads, 0, args);
+}
+
+bool cuda_can_spread_sources(const PolyKernels& kernels) {
+  return static_cast<const crenel::backend::cuda::CudaPolyKernels&>(kernels).fast();
+}
+
+void cuda_spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
+                         const PolyView<const u32>& in,
+                         const Prepared<rns::BaseConversion>& scales,
+                         std::span<const u32> position, std::span<const SpreadTarget> targets,
+                         const Meeting& meeting) {
+  using namespace crenel::backend::cuda;
+  const RingTables& tables = static_cast<const CudaPolyKernels&>(kernels).tables();
+  const u32 limbs = workspace.limbs.size();
+  TransformArgs args = {};
+  args.primes = tables.primes;
+  args.roots = tables.inverse.pairs;
+  args.last_roots = tables.inverse.words;
+  args.in = poly(in);
+  args.out = poly(workspace);
+  args.log_n = in.shape.log_n;
+  args.components = in.shape.components;
+  args.polys = in.shape.polys();
+  args.prime = prime_bytes(workspace.limbs);
+  args.in_position = position_bytes(workspace.limbs, in.limbs);
+  launch_row_inverse(stream, args, limbs);
+  last_pass<kMinFastLogN>(stream, in_place(args), limbs,
+                          scales.on_device<ConversionTables>().inverse,
+                          spread_args(stream, workspace, position, targets, &meeting));
+}
+
+bool cuda_can_meet(std::span<const std::shared_ptr<Stream>> streams) {
+  using namespace crenel::backend::cuda;
+  if (streams.size() > kSpreadTargets) return false;
+  for (const auto& stream : streams) {
+    if (cuda_stream(*stream).dry()) break;
+    const DeviceGuard guard(device_of(*stream).index());
+    load_kernels<kMinFastLogN>();
+  }
+  for (const auto& user : streams)
+    for (const auto& owner : streams)
+      if (user != owner && !reaches(device_of(*user), device_of(*owner))) return false;
+  return true;
 }
 
 }  // namespace crenel::device
