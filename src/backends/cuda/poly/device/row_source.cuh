@@ -34,13 +34,17 @@ __device__ __forceinline__ uint4 add_scaled(uint4 sum, uint4 z, const ProductSca
   return make_uint4(one(sum.x, z.x), one(sum.y, z.y), one(sum.z, z.z), one(sum.w, z.w));
 }
 
-// A source of rows has a Row: load(k) gives the four values from k on.
+// A source of rows has a Row: load gives a thread's values of it, four each from place.at(k) on.
 
 /// Rows of TransformArgs::in.
 struct PlainRows {
   struct Row {
     const u32* from;
-    __device__ __forceinline__ uint4 load(u32 k) const { return load4(from + k); }
+    template <u32 Bits>
+    __device__ __forceinline__ void load(uint4 (&v)[4], const RowPlace<Bits>& place) const {
+#pragma unroll
+      for (u32 k = 0; k < 4; ++k) v[k] = load4(from + place.at(k));
+    }
   };
   __device__ __forceinline__ Row row(const TransformArgs& args, u32 batch, u32 component, u32 limb,
                                      u32 start) const {
@@ -62,11 +66,23 @@ struct ProductRows {
     const u32* y;
     const u32* z;
     ProductScale m;
-    __device__ __forceinline__ uint4 load(u32 k) const {
-      const uint4 v = load4(x + k);
-      if constexpr (Square) return product(v, v, m);
-      const uint4 sum = product(v, load4(y + k), m);
-      return z == nullptr ? sum : add_scaled(sum, load4(z + k), m);
+    template <u32 Bits>
+    __device__ __forceinline__ void load(uint4 (&v)[4], const RowPlace<Bits>& place) const {
+      uint4 w[4];
+#pragma unroll
+      for (u32 k = 0; k < 4; ++k) v[k] = load4(x + place.at(k));
+      if constexpr (!Square)
+#pragma unroll
+        for (u32 k = 0; k < 4; ++k) w[k] = load4(y + place.at(k));
+#pragma unroll
+      for (u32 k = 0; k < 4; ++k) v[k] = product(v[k], Square ? v[k] : w[k], m);
+      if constexpr (!Square)
+        if (z != nullptr) {  // all loads, then all sums
+#pragma unroll
+          for (u32 k = 0; k < 4; ++k) w[k] = load4(z + place.at(k));
+#pragma unroll
+          for (u32 k = 0; k < 4; ++k) v[k] = add_scaled(v[k], w[k], m);
+        }
     }
   };
   __device__ __forceinline__ Row row(const TransformArgs& args, u32 batch, u32, u32 limb,

@@ -1,8 +1,10 @@
 // What key_switch_rows does besides: nothing; an automorphism of the result, which may be added to
 // what is there; or the product of two ciphertexts, whose components are never stored.
 //
-// A form says what the sums begin with besides the addend (begin), and where the result goes
-// (store). Sums are R^-1 times the result until the end.
+// A form says what it reads (fetch), what the sums begin with besides the addend (begin), and where
+// the result goes (store). What it reads comes with the first digit, into shared memory that
+// nothing else uses then: a block has few warps to wait with. A thread reads only what it has
+// fetched itself. Sums are R^-1 times the result until the end.
 #pragma once
 
 #include "backends/cuda/poly/device/permutation.cuh"
@@ -11,17 +13,35 @@
 
 namespace crenel::backend::cuda {
 
-/// Where a block of key_switch_rows works.
-struct SwitchPlace {
-  const PrimeConstants* prime;
+/// Where a thread of key_switch_rows works, and where what it fetches lands: four values at
+/// keys + k step, rows + at(k), tile + row_slot(at(k)).
+template <u32 Bits>
+struct SwitchWork {
+  PrimeConstants prime;
   u32 log_n, batch;
-  u32 limb;   ///< of the output
-  u32 start;  ///< of the row
+  u32 limb;  ///< of the output
+  RowPlace<Bits> place;
+  u32* keys;  ///< of the second digit
+  u32 step;
+  u32* rows;  ///< free where the first digit is an own one
+  u32* tile;
+
+  __device__ __forceinline__ u32* in_tile(u32 k) const { return tile + row_slot(place.at(k)); }
+  /// Of a component of this limb and batch entry.
+  template <class Word>
+  __device__ __forceinline__ Word* row(const Poly<Word>& p, u32 component) const {
+    return p.limb(batch, component, limb, log_n) + place.start;
+  }
 };
 
 __device__ __forceinline__ uint4 add4(uint4 x, uint4 y, u32 q) {
   return make_uint4(add_mod(x.x, y.x, q), add_mod(x.y, y.y, q), add_mod(x.z, y.z, q),
                     add_mod(x.w, y.w, q));
+}
+/// R^-1 x f
+__device__ __forceinline__ uint4 scaled4(uint4 x, u32 f, u32 q, u32 q_inv) {
+  return make_uint4(mont_mul(x.x, f, q, q_inv), mont_mul(x.y, f, q, q_inv),
+                    mont_mul(x.z, f, q, q_inv), mont_mul(x.w, f, q, q_inv));
 }
 /// R^-1 x
 __device__ __forceinline__ uint4 reduced4(uint4 x, u32 q, u32 q_inv) {
@@ -30,12 +50,11 @@ __device__ __forceinline__ uint4 reduced4(uint4 x, u32 q, u32 q_inv) {
 }
 
 struct PlainSwitch {
-  static constexpr bool kProduct = false;
-  __device__ __forceinline__ void begin(uint4 (&)[2], const Poly<u32>&, const SwitchPlace&, u32,
-                                        u32*) const {}
-  __device__ __forceinline__ void store(const Poly<u32>& out, const SwitchPlace& place, u32 c,
+  static constexpr bool kPlain = true, kProduct = false;
+  template <u32 Bits>
+  __device__ __forceinline__ void store(const Poly<u32>& out, const SwitchWork<Bits>& work, u32 c,
                                         u32 k, uint4 v) const {
-    store4(out.limb(place.batch, c, place.limb, place.log_n) + place.start + k, v);
+    store4(work.row(out, c) + work.place.at(k), v);
   }
 };
 
@@ -43,36 +62,60 @@ struct PlainSwitch {
 /// threads to neighbouring parts of an aligned block: whole sectors are read and written. A thread
 /// reads the words that it writes itself.
 struct TurnedSwitch {
-  static constexpr bool kProduct = false;
+  static constexpr bool kPlain = false, kProduct = false;
+  struct Early {};
   u32 element;
   u32 inverse;  ///< element^-1 mod 2N
   u32 adds;     ///< to what is there
 
-  __device__ __forceinline__ void begin(uint4 (&acc)[2], const Poly<u32>& out,
-                                        const SwitchPlace& place, u32 k, u32*) const {
-    if (adds == 0) return;
-    const u32 q = place.prime->q, q_inv = place.prime->q_inv;
-    const u32 to = ring::galois_eval_source(place.start + k, inverse, place.log_n);
+  template <u32 Bits>
+  __device__ __forceinline__ u32 target(const SwitchWork<Bits>& work, u32 k) const {
+    return ring::galois_eval_source(work.place.start + work.place.at(k), inverse, work.log_n);
+  }
+  template <u32 Bits>
+  __device__ __forceinline__ Early fetch(const Poly<u32>& out, const SwitchWork<Bits>& work) const {
+    if (adds == 0) return {};
 #pragma unroll
-    for (u32 c = 0; c < 2; ++c) {
-      const uint4 v = load4(out.limb(place.batch, c, place.limb, place.log_n) + (to & ~3u));
-      acc[c] = add4(acc[c], reduced4(permuted(v, to, inverse), q, q_inv), q);
+    for (u32 k = 0; k < 4; ++k) {
+      const u32 to = target(work, k) & ~3u;
+      const u32* from = out.limb(work.batch, 0, work.limb, work.log_n) + to;
+      copy_async<16>(work.keys + k * work.step, from);
+      copy_async<16>(work.in_tile(k), from + out.component_stride);
+    }
+    return {};
+  }
+  template <u32 Bits>
+  __device__ __forceinline__ void begin(uint4 (&acc)[2][4], const Early&,
+                                        const SwitchWork<Bits>& work) const {
+    if (adds == 0) return;
+    const u32 q = work.prime.q, q_inv = work.prime.q_inv;
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+      const u32 to = target(work, k);
+      const uint4 v0 = load4(work.keys + k * work.step), v1 = load4(work.in_tile(k));
+      acc[0][k] = add4(acc[0][k], reduced4(permuted(v0, to, inverse), q, q_inv), q);
+      acc[1][k] = add4(acc[1][k], reduced4(permuted(v1, to, inverse), q, q_inv), q);
     }
   }
-  __device__ __forceinline__ void store(const Poly<u32>& out, const SwitchPlace& place, u32 c,
+  template <u32 Bits>
+  __device__ __forceinline__ void store(const Poly<u32>& out, const SwitchWork<Bits>& work, u32 c,
                                         u32 k, uint4 v) const {
-    const u32 to = ring::galois_eval_source(place.start + k, inverse, place.log_n) & ~3u;
-    const u32 from = ring::galois_eval_source(to, element, place.log_n);
-    store4(out.limb(place.batch, c, place.limb, place.log_n) + to, permuted(v, from, element));
+    const u32 to = target(work, k) & ~3u;
+    const u32 from = ring::galois_eval_source(to, element, work.log_n);
+    store_whole(out.limb(work.batch, c, work.limb, work.log_n) + to, permuted(v, from, element));
   }
 };
 
 /// With d = s tensor(x, y) + (constant, 0, 0): P (d_0, d_1) is added, and the digits are those of
-/// d_2 + z f (ProductRows), of which a limb's own is made here, in `own`. Square: y is x, and there
-/// is no z.
+/// d_2 + z f (ProductRows), of which a limb's own, the first here, is made in the tile. Square: y is
+/// x, and there is no z.
 template <bool Square>
 struct ProductSwitch {
-  static constexpr bool kProduct = true;
+  static constexpr bool kPlain = false, kProduct = true;
+  /// What has no room in shared memory.
+  struct Early {
+    uint4 y1[4], z[4];
+  };
   Poly<const u32> x, y;        ///< two components
   Poly<const u32> z;           ///< one component; data null: none
   u32 limbs;                   ///< of x, y and z
@@ -82,45 +125,67 @@ struct ProductSwitch {
   u32 low[rns::kMaxLimbs];     ///< P times the constant of the first half of the points
   u32 high[rns::kMaxLimbs];    ///< of the second half
 
-  __device__ __forceinline__ void begin(uint4 (&acc)[2], const Poly<u32>&, const SwitchPlace& place,
-                                        u32 k, u32* own) const {
-    if (place.limb >= limbs) return;
-    const u32 q = place.prime->q, q_inv = place.prime->q_inv, f = lift[place.limb];
-    const u32 b = place.batch, l = place.limb, log_n = place.log_n, at = place.start + k;
-    const uint4 x0 = load4(x.limb(b, 0, l, log_n) + at), x1 = load4(x.limb(b, 1, l, log_n) + at);
-    uint4 y0 = x0, y1 = x1;
-    if constexpr (!Square) {
-      y0 = load4(y.limb(b, 0, l, log_n) + at);
-      y1 = load4(y.limb(b, 1, l, log_n) + at);
+  template <u32 Bits>
+  __device__ __forceinline__ Early fetch(const Poly<u32>&, const SwitchWork<Bits>& work) const {
+    Early early;
+    if (work.limb >= limbs) return early;
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+      copy_async<16>(work.keys + k * work.step, work.row(x, 0) + work.place.at(k));
+      copy_async<16>(work.in_tile(k), work.row(x, 1) + work.place.at(k));
+      if constexpr (!Square)
+        copy_async<16>(work.rows + work.place.at(k), work.row(y, 0) + work.place.at(k));
     }
-    const u32 constant = mont_reduce((at >> (log_n - 1) ? high : low)[l], q, q_inv);
-    uint4 d0, d1;
-    const auto one = [&](u32 x0, u32 x1, u32 y0, u32 y1, u32& d0, u32& d1) {
-      x0 = mont_mul(x0, f, q, q_inv);
-      d0 = add_mod(mont_mul(x0, y0, q, q_inv), constant, q);
-      if constexpr (Square) {
-        d1 = mont_mul(x0, y1, q, q_inv);
-        d1 = add_mod(d1, d1, q);
-      } else {
-        x1 = mont_mul(x1, f, q, q_inv);
-        d1 = mont_reduce(mad_wide(x1, y0, u64(x0) * y1), q, q_inv);
-      }
-    };
-    one(x0.x, x1.x, y0.x, y1.x, d0.x, d1.x);
-    one(x0.y, x1.y, y0.y, y1.y, d0.y, d1.y);
-    one(x0.z, x1.z, y0.z, y1.z, d0.z, d1.z);
-    one(x0.w, x1.w, y0.w, y1.w, d0.w, d1.w);
-    acc[0] = add4(acc[0], d0, q);
-    acc[1] = add4(acc[1], d1, q);
-    const ProductScale m = {q, q_inv, product_scale(*place.prime, doubled != 0), factor[l]};
-    uint4 d2 = product(x1, y1, m);
-    if constexpr (!Square)
-      if (z.data != nullptr) d2 = add_scaled(d2, load4(z.limb(b, 0, l, log_n) + at), m);
-    store4(own, d2);
+    if constexpr (!Square) {
+#pragma unroll
+      for (u32 k = 0; k < 4; ++k) early.y1[k] = load4(work.row(y, 1) + work.place.at(k));
+      if (z.data != nullptr)
+#pragma unroll
+        for (u32 k = 0; k < 4; ++k) early.z[k] = load4(work.row(z, 0) + work.place.at(k));
+    }
+    return early;
   }
-  __device__ __forceinline__ void store(const Poly<u32>& out, const SwitchPlace& place, u32 c,
+  template <u32 Bits>
+  __device__ __forceinline__ void begin(uint4 (&acc)[2][4], const Early& early,
+                                        const SwitchWork<Bits>& work) const {
+    if (work.limb >= limbs) return;
+    const u32 q = work.prime.q, q_inv = work.prime.q_inv, f = lift[work.limb];
+    const ProductScale m = {q, q_inv, product_scale(work.prime, doubled != 0), factor[work.limb]};
+    // A row lies in one half of the points.
+    const bool second = work.place.start >> (work.log_n - 1) != 0;
+    const u32 constant = mont_reduce((second ? high : low)[work.limb], q, q_inv);
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+      const uint4 x0 = load4(work.keys + k * work.step), x1 = load4(work.in_tile(k));
+      const uint4 y0 = Square ? x0 : load4(work.rows + work.place.at(k));
+      const uint4 y1 = Square ? x1 : early.y1[k];
+      uint4 d0, d1, d2 = product(x1, y1, m);
+      const auto one = [&](u32 x0, u32 x1, u32 y0, u32 y1, u32& d0, u32& d1) {
+        x0 = mont_mul(x0, f, q, q_inv);
+        d0 = add_mod(mont_mul(x0, y0, q, q_inv), constant, q);
+        if constexpr (Square) {
+          d1 = mont_mul(x0, y1, q, q_inv);
+          d1 = add_mod(d1, d1, q);
+        } else {
+          x1 = mont_mul(x1, f, q, q_inv);
+          d1 = mont_reduce(mad_wide(x1, y0, u64(x0) * y1), q, q_inv);
+        }
+      };
+      one(x0.x, x1.x, y0.x, y1.x, d0.x, d1.x);
+      one(x0.y, x1.y, y0.y, y1.y, d0.y, d1.y);
+      one(x0.z, x1.z, y0.z, y1.z, d0.z, d1.z);
+      one(x0.w, x1.w, y0.w, y1.w, d0.w, d1.w);
+      acc[0][k] = add4(acc[0][k], d0, q);
+      acc[1][k] = add4(acc[1][k], d1, q);
+      if constexpr (!Square)
+        if (z.data != nullptr) d2 = add_scaled(d2, early.z[k], m);
+      store4(work.in_tile(k), d2);
+    }
+  }
+  template <u32 Bits>
+  __device__ __forceinline__ void store(const Poly<u32>& out, const SwitchWork<Bits>& work, u32 c,
                                         u32 k, uint4 v) const {
-    store4(out.limb(place.batch, c, place.limb, place.log_n) + place.start + k, v);
+    store4(work.row(out, c) + work.place.at(k), v);
   }
 };
 

@@ -95,30 +95,37 @@ __global__ void __launch_bounds__(kRowBlockThreads, kKeySwitchBlocksPerSm)
   const SharedTwiddles first_round =
       fetch_row_twiddles<Bits>(heaps, place.row_in_block(), roots, node, place.i);
   fetch(0);
+  const u32 out_limb = tail.first_limb + limb;
+  const SwitchWork<Bits> work{
+      args.primes[id], args.log_n,          batch, out_limb, place, keys + 2 * kBlockWords,
+      kStep,           rows + row_in_block, tile};
+  [[maybe_unused]] const auto early = [&] {
+    if constexpr (!Form::kPlain)
+      return form.fetch(args.out, work);
+    else
+      return 0;
+  }();
   const LastTwiddles last_round = last_twiddles(args, id, place.last_node(args.log_n));
   // Sums are R^-1 times the result until the end: so is the factor's product as it stands.
   uint4 acc[2][4] = {};
-  const u32 out_limb = tail.first_limb + limb;
   if (out_limb < tail.addend_limbs) {
     const u32 f = tail.factor[out_limb];
+    const u32* from = tail.addend.limb(batch, 0, out_limb, args.log_n) + place.start;
+    if (tail.addend_components != 0)
 #pragma unroll
-    for (u32 c = 0; c < 2; ++c) {
-      if (c >= tail.addend_components) break;
-      const u32* from = tail.addend.limb(batch, c, out_limb, args.log_n) + place.start;
+      for (u32 k = 0; k < 4; ++k) acc[0][k] = load4(from + place.at(k));
+    from += tail.addend.component_stride;
+    if (tail.addend_components > 1)
 #pragma unroll
-      for (u32 k = 0; k < 4; ++k) {
-        const uint4 v = load4(from + place.at(k));
-        acc[c][k] = make_uint4(mont_mul(v.x, f, q, q_inv), mont_mul(v.y, f, q, q_inv),
-                               mont_mul(v.z, f, q, q_inv), mont_mul(v.w, f, q, q_inv));
-      }
-    }
+      for (u32 k = 0; k < 4; ++k) acc[1][k] = load4(from + place.at(k));
+#pragma unroll
+    for (u32 c = 0; c < 2; ++c)
+#pragma unroll
+      for (u32 k = 0; k < 4; ++k) acc[c][k] = scaled4(acc[c][k], f, q, q_inv);
   }
-  const SwitchPlace at_work{args.primes + id, args.log_n, batch, out_limb, place.start};
-#pragma unroll
-  for (u32 k = 0; k < 4; ++k) {
-    uint4 first[2] = {acc[0][k], acc[1][k]};
-    form.begin(first, args.out, at_work, place.at(k), tile + row_slot(place.at(k)));
-    acc[0][k] = first[0], acc[1][k] = first[1];
+  if constexpr (!Form::kPlain) {
+    wait_for_copies();
+    form.begin(acc, early, work);
   }
   for (u32 n = 0; n < args.components; ++n) {
     const u32 d = digit(n);
@@ -153,12 +160,7 @@ __global__ void __launch_bounds__(kRowBlockThreads, kKeySwitchBlocksPerSm)
 #pragma unroll
   for (u32 c = 0; c < 2; ++c)
 #pragma unroll
-    for (u32 k = 0; k < 4; ++k) {
-      const uint4 v = acc[c][k];
-      form.store(args.out, at_work, c, place.at(k),
-                 make_uint4(mont_mul(v.x, r2, q, q_inv), mont_mul(v.y, r2, q, q_inv),
-                            mont_mul(v.z, r2, q, q_inv), mont_mul(v.w, r2, q, q_inv)));
-    }
+    for (u32 k = 0; k < 4; ++k) form.store(args.out, work, c, k, scaled4(acc[c][k], r2, q, q_inv));
 }
 
 }  // namespace crenel::backend::cuda

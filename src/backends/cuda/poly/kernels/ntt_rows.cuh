@@ -66,17 +66,12 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     const u32 b = p / args.components, c = p % args.components;
     const auto row = source.row(args, b, c, place.limb, place.start);
     u32* to = args.out.limb(b, c, place.limb, args.log_n) + place.start;
-    u32 x[kPerThread];
-#pragma unroll
-    for (u32 k = 0; k < 4; ++k) {
-      const uint4 v = row.load(place.at(k));
-      x[4 * k] = v.x, x[4 * k + 1] = v.y, x[4 * k + 2] = v.z, x[4 * k + 3] = v.w;
-    }
+    uint4 quads[4];
+    row.load(quads, place);
     __syncwarp();
 #pragma unroll
-    for (u32 k = 0; k < 4; ++k)
-      store4(tile + row_slot(place.at(k)),
-             make_uint4(x[4 * k], x[4 * k + 1], x[4 * k + 2], x[4 * k + 3]));
+    for (u32 k = 0; k < 4; ++k) store4(tile + row_slot(place.at(k)), quads[k]);
+    u32 x[kPerThread];
     __syncwarp();
     read16(x, tile + row_slot(16 * i));
     inverse_round<4>(x, last_round, 1, q);
