@@ -10,7 +10,9 @@ from nn_world import quiet_compile, residual, rng, toy, weights  # noqa: F401
 from test_nn_place import Maker, by_choice, random_chain
 
 from crenel import ckks, nn
-from crenel.errors import ParameterError, UnsupportedError
+from crenel.errors import DeviceError, ParameterError, UnsupportedError
+from crenel.nn import planning
+from crenel.nn.clear import Noise
 from crenel.nn.cost import OPERATIONS, BootRow, CostModel, Row
 from crenel.nn.passes.kinds import Few, Found, cheapest
 from crenel.nn.passes.place import Bootstrap, Chain, Cut, Op, Parallel, Series, place
@@ -131,6 +133,27 @@ def test_levels_at_which_bootstraps_get_cheaper():
     prices = CountedPrices(params, 1)
     by_level = [prices.bootstrap(Boot(64, target=level), 1) for level in found]
     assert by_level == sorted(by_level, reverse=True) and by_level[0] == prices.bootstrap(Boot(64), 1)
+
+
+def test_plans_are_the_same_without_cuda(monkeypatch):
+    params = toy("toy-boot35")
+    boots = (Boot(64, target=9), Boot(16, pack=2, pair=True))
+
+    def found():
+        noise = Noise(params, np.random.default_rng(0))
+        return [noise.of_bootstrap(boot) for boot in boots], unraised.__wrapped__(params)
+
+    made, real = [], ckks.Context
+
+    def without_cuda(params, device):
+        made.append(device)
+        if device == "cuda:dry":
+            raise DeviceError("built without CUDA")
+        return real(params, device)
+
+    wanted = found()
+    monkeypatch.setattr(planning.ckks, "Context", without_cuda)
+    assert found() == wanted and made == ["cuda:dry", "cpu"] * 3
 
 
 def table(params: ckks.Params, us: dict[int, float]) -> CostModel:

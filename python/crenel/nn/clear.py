@@ -22,6 +22,7 @@ from crenel import ckks
 from crenel.nn.linear import SlotTransform, applied
 from crenel.nn.ops import Reals
 from crenel.nn.plan import Boot, Contract, Transform
+from crenel.nn.planning import planning_context
 
 GRID = np.linspace(-1.0, 1.0, 1001)
 SIGMAS = 5.0  # beyond which one error of 2^20 lies
@@ -89,9 +90,7 @@ class Noise:
         """Of a bootstrap of values in [-1, 1]."""
         key = (f"bootstrap {boot.pack} {boot.pair} {boot.target}", 0, boot.slots)
         if key not in self._known:
-            # Its numbers are the same on every device; this one makes no plaintexts and is always there.
-            context = ckks.Context(self.params, "cuda:dry")
-            found = context.bootstrapper(options=boot.options(), progress=False)
+            found = planning_context(self.params).bootstrapper(options=boot.options(), progress=False)
             self._known[key] = found.report().expected_rms
         return self._known[key]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from crenel.ckks import BootstrapOptions, Context, Params
+from crenel.ckks import BootstrapOptions, Params
 from crenel.errors import ParameterError
 from crenel.nn.cost import CostModel
 from crenel.nn.passes.structure import Chain
+from crenel.nn.planning import planning_context
 
 FACTORS = 3  # of SlotToCoeff, one level each, as `plan.Boot` leaves them
 SAVED = 3  # primes, by which a bootstrap to a lower level is raised to fewer, to be looked at
@@ -29,7 +30,7 @@ def unraised(params: Params) -> tuple[int, ...]:
     """By the level at which a bootstrap ends, 0 to `output_level`: primes that it is not raised to, of those
     that one to the highest level is; as many for any slots. Raises as `output_level`."""
     found = []
-    context = Context(params, "cuda:dry")  # plans alone, which is quick for few slots
+    context = planning_context(params)
     for target in range(output_level(params) + 1):
         options = BootstrapOptions(slots=2, message="real", target_level=target)
         report = context.bootstrapper(options=options, progress=False).report()
