@@ -390,8 +390,6 @@ def stalls(work: Work) -> None:
         work.table(f"ours: {title}", ("reason", "cycles an instruction", "%"), rows)
         groups = [name for name, _ in shown]
         values: dict[str, list[float | None]] = {device: [value for _, value in shown]}
-        work.chart(
-            Bars(f"why warps wait (Fig. 8): {title}", "cycles an instruction", groups, values, [device])
-        )
+        work.chart(Bars(f"why warps wait (Fig. 8): {title}", "cycles an instruction", groups, values, groups))
     if not found:
         work.lack("stall reasons of the blind rotation", "stalls")
