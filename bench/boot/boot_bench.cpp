@@ -144,7 +144,9 @@ void time_beside(const BootWorld& w, Rows& rows, Recorder& recorder, const Value
   for (const auto& part : device->parts()) rest.push_back(part->pools().in_use);
   const ckks::Ciphertext copy = ckks::copy_to(there, input);
   const auto time = [&](bool graph) {
-    rows.time({{{"device", w.options.beside}, {"graph", graph}, {"exchange", name_of(w.options.exchange)}},
+    rows.time({{{"device", w.options.beside},
+                {"graph", graph},
+                {"exchange", name_of(w.options.exchange)}},
                [&] { return graph ? boot(copy) : boot.eager(copy); },
                z,
                &there});

@@ -80,8 +80,7 @@ void spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& w
 bool can_spread_sources(const PolyKernels& kernels, const Stream& stream);
 /// The same of kernels of CUDA.
 void cuda_spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
-                         const PolyView<const u32>& in,
-                         const Prepared<rns::BaseConversion>& scales,
+                         const PolyView<const u32>& in, const Prepared<rns::BaseConversion>& scales,
                          std::span<const u32> position, std::span<const SpreadTarget> targets,
                          const Meeting& meeting);
 bool cuda_can_spread_sources(const PolyKernels& kernels);
@@ -95,8 +94,8 @@ bool cuda_can_meet(std::span<const std::shared_ptr<Stream>> streams);
 std::unique_lock<ForkMutex> meeting_order();
 
 /// Records what `work` queues on the streams, the parts of one. As a graph of each where they wait
-/// for one another by meetings only (`each`), in their order; otherwise as one graph, to be launched
-/// on the first stream. Nothing where the backend has no graphs.
+/// for one another by meetings only (`each`), in their order; otherwise as one graph, to be
+/// launched on the first stream. Nothing where the backend has no graphs.
 std::vector<std::unique_ptr<GraphExec>> record_together(
     std::span<const std::shared_ptr<Stream>> streams, bool each, const std::function<void()>& work);
 /// record_together() of streams of CUDA.

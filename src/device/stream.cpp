@@ -106,9 +106,9 @@ class OwningGraph final : public GraphExec {
     const std::lock_guard lock(mutex_);
     const std::vector<Stream*> streams = stream.recorded_streams();
     if (streams.size() != parts_.size())
-      throw StateError(cat("a recording of ", parts_.size() - 1, " parts on a stream of ",
-                           streams.size() - 1),
-                       {{"found", streams.size() - 1}, {"expected", parts_.size() - 1}});
+      throw StateError(
+          cat("a recording of ", parts_.size() - 1, " parts on a stream of ", streams.size() - 1),
+          {{"found", streams.size() - 1}, {"expected", parts_.size() - 1}});
     inner_->launch(stream);
     for (std::size_t p = 0; p < parts_.size(); ++p)
       if (const auto account = streams[p]->account()) account->add(parts_[p].launches);

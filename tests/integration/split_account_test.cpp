@@ -85,7 +85,8 @@ TEST(SplitAccount, ReplaysStateWhatEachPartDoes) {
         for (auto* records : {&eager[p], &found})
           for (auto& record : *records) {
             record.replayed |= records == &eager[p];
-            record.overlapped &= way != device::ExchangeBy::events;  // not behind events that were waited for
+            record.overlapped &=
+                way != device::ExchangeBy::events;  // not behind events that were waited for
           }
         EXPECT_TRUE(found == eager[p]) << name << ", part " << p << ", by " << name_of(way);
       }

@@ -92,8 +92,8 @@ TEST_P(SplitDevices, RecordingsServeOtherClients) {
   }
 }
 
-// Exchanges in turn, recorded and not, with parts that wait inside kernels or by events: an odd and an
-// even number of them, so that replays begin with either memory.
+// Exchanges recorded and not, by each way: an odd and an even number of them, so that replays begin
+// with either room.
 TEST_P(SplitDevices, RecordingsAndMeetingsHaveTheSameBits) {
   const auto params = test::world_params("s40");
   const Context home(params, "cpu"), there(params, device_);

@@ -34,9 +34,9 @@ enum class ExchangeBy : u8 {
 const char* name_of(ExchangeBy way);
 /// ParameterError for another name.
 ExchangeBy exchange_of(const std::string& name);
-/// Of exchanges queued from now on; parts that cannot reach one another's memory use events anyway. No
-/// bit of a result depends on it: it is there to be measured, and `events` for profilers that let one
-/// kernel run at a time. UnsupportedError for a device without parts.
+/// Of exchanges queued from now on; parts that cannot reach one another's memory use events anyway.
+/// No bit of a result depends on it: it is there to be measured, and `events` for profilers that
+/// let one kernel run at a time. UnsupportedError for a device without parts.
 void exchange_by(Device& device, ExchangeBy way);
 
 }  // namespace crenel::device

@@ -78,8 +78,8 @@ class CudaStream : public device::Stream {
   /// Read once for a launch: another thread may set it meanwhile.
   u64 tuned(Tunable t) const { return static_cast<const CudaDevice&>(device()).tuned(t); }
 
-  /// Whether the next launch of a recording comes after work of other streams, too: it must not begin
-  /// while any of that ends, as a graph would let it.
+  /// Whether the next launch of a recording comes after work of other streams, too: it must not
+  /// begin while any of that ends, as a graph would let it.
   bool joined() const { return recording() && joined_; }
   void launched() {
     if (recording()) joined_ = false;

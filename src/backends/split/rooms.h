@@ -13,8 +13,8 @@ namespace crenel::backend::split {
 class SplitStream;
 
 /// Two rooms in the memory of every part, which exchanges use in turn. A part stores into a room of
-/// another after the meeting of the exchange before, and the other came to that meeting after it had
-/// read what the room held: nobody asks whether a room is free.
+/// another after the meeting of the exchange before, and the other came to that meeting after it
+/// had read what the room held: nobody asks whether a room is free.
 ///
 /// Of one stream or one recording: its turns follow one another on every part.
 class Rooms {
@@ -41,8 +41,8 @@ class Rooms {
   bool broken_ = false;  ///< some parts were queued for a meeting and others not
 };
 
-/// Limbs of all parts on every part. While it lives nobody else gathers, and what was gathered stays
-/// as it is; those who read it are queued by then.
+/// Limbs of all parts on every part. While it lives nobody else gathers, and what was gathered
+/// stays as it is; those who read it are queued by then.
 class Exchange {
  public:
   /// `rooms`: used unless an exchange of this size has memory of its own.

@@ -167,9 +167,9 @@ void SplitPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstVie
     const ConstView added = addend != nullptr ? at.local(p, *addend) : ConstView();
     const bool adds = !added.limbs.empty();
     const Scalars mine = adds ? own(p, *factor, addend->limbs) : Scalars();
-    kernels.key_switch_from(part, to, sources[p], present(at.local(p, in), to),
-                            tables.parts[p], own(split, p, key), first_digit,
-                            adds ? &added : nullptr, adds ? &mine : nullptr);
+    kernels.key_switch_from(part, to, sources[p], present(at.local(p, in), to), tables.parts[p],
+                            own(split, p, key), first_digit, adds ? &added : nullptr,
+                            adds ? &mine : nullptr);
   });
 }
 

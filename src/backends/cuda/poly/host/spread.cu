@@ -126,8 +126,7 @@ bool cuda_can_spread_sources(const PolyKernels& kernels) {
 }
 
 void cuda_spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
-                         const PolyView<const u32>& in,
-                         const Prepared<rns::BaseConversion>& scales,
+                         const PolyView<const u32>& in, const Prepared<rns::BaseConversion>& scales,
                          std::span<const u32> position, std::span<const SpreadTarget> targets,
                          const Meeting& meeting) {
   using namespace crenel::backend::cuda;

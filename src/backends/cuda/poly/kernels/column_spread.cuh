@@ -6,8 +6,8 @@
 
 namespace crenel::backend::cuda {
 
-// The inverse column pass of the sources of a base conversion (column_inverse, shifted), in place of
-// spread_limbs after it: stores overlap with the transform of other tiles. Its own limbs go to the
+// The inverse column pass of the sources of a base conversion (column_inverse, shifted), in place
+// of spread_limbs after it: stores overlap with the transform of other tiles. Results go to the
 // targets only.
 template <u32 LogN>
 __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)

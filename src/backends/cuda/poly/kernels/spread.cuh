@@ -31,8 +31,8 @@ __device__ __forceinline__ u64 global_nanoseconds() {
 }
 #endif
 
-// Words of a part that its kernel and those of the others meet with; the other parts write the first
-// ones only.
+// Words of a part that its kernel and those of the others meet with; the other parts write the
+// first ones only.
 inline constexpr u32 kTurnWord = 32;  ///< turns that are over
 inline constexpr u32 kDoneWord = 33;  ///< blocks of this turn that have stored all
 
@@ -43,15 +43,15 @@ struct SpreadArgs {
   u32 log_n;
   u32 components;
   u32 limbs;
-  LimbBytes position;  ///< of each limb in the targets
+  LimbBytes position;          ///< of each limb in the targets
   u32* words[kSpreadTargets];  ///< of each part
   u32 parts;                   ///< 0: nobody waits here
   u32 part;                    ///< this one
 };
 
 // For all threads of the block. The last block of the grid tells the other parts that all that this
-// one stores is there, and waits until all have said so: the kernel ends when every part's limbs have
-// come.
+// one stores is there, and waits until all have said so: the kernel ends when every part's limbs
+// have come.
 __device__ __forceinline__ void meet(const SpreadArgs& args) {
   __shared__ bool last;
   __shared__ u32 turn;

@@ -1,6 +1,6 @@
 // The kernel that spreads limbs over GPUs on the host, a process a GPU: all limbs have come when it
-// ends, whoever is late. What is left for GPUs to show is that they see one another's stores in this
-// order.
+// ends, whoever is late. What is left for GPUs to show is that they see one another's stores in
+// this order.
 #include "support/host_block.h"
 
 //
@@ -67,8 +67,9 @@ bool take_part(Host& host, u32 part, u32 parts, u32 turns, u64 seed) {
       args.words[to] = host.words[to];
     }
     if (rng() % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(rng() % 3000));
-    launch_blocks(spread_limbs, {(1u << kLogN) / 4 / kElementThreads, std::max(args.limbs, 1u), kPolys},
-                  1, kElementThreads, args);
+    launch_blocks(spread_limbs,
+                  {(1u << kLogN) / 4 / kElementThreads, std::max(args.limbs, 1u), kPolys}, 1,
+                  kElementThreads, args);
     for (u32 p = 0; p < kPolys; ++p)
       for (u32 l = 0; l < kLimbs; ++l)
         for (u32 i = 0; i < 1u << kLogN; ++i)
@@ -83,7 +84,8 @@ TEST(Meeting, AllLimbsHaveComeWhenTheKernelEnds) {
   GTEST_SKIP() << "fibers: not under AddressSanitizer";
 #endif
   auto rng = test_rng();
-  void* memory = mmap(nullptr, sizeof(Host), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, sizeof(Host), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
   Host& host = *static_cast<Host*>(memory);
   for (const u32 parts : {2u, 3u, 4u}) {
@@ -94,23 +96,25 @@ TEST(Meeting, AllLimbsHaveComeWhenTheKernelEnds) {
       words[kDoneWord] = 0;
     }
     const u64 seed = rng();
-    EXPECT_EQ(in_child([&] {
-                std::vector<pid_t> others;
-                for (u32 part = 1; part < parts; ++part) {
-                  const pid_t child = fork();
-                  if (child == 0) {
-                    alarm(20);
-                    _exit(take_part(host, part, parts, 20, seed) ? 0 : 1);
-                  }
-                  others.push_back(child);
-                }
-                bool right = take_part(host, 0, parts, 20, seed);
-                for (const pid_t child : others) {
-                  int status = 0;
-                  right &= waitpid(child, &status, 0) == child && status == 0;
-                }
-                return right;
-              }, 20),
+    EXPECT_EQ(in_child(
+                  [&] {
+                    std::vector<pid_t> others;
+                    for (u32 part = 1; part < parts; ++part) {
+                      const pid_t child = fork();
+                      if (child == 0) {
+                        alarm(20);
+                        _exit(take_part(host, part, parts, 20, seed) ? 0 : 1);
+                      }
+                      others.push_back(child);
+                    }
+                    bool right = take_part(host, 0, parts, 20, seed);
+                    for (const pid_t child : others) {
+                      int status = 0;
+                      right &= waitpid(child, &status, 0) == child && status == 0;
+                    }
+                    return right;
+                  },
+                  20),
               "")
         << parts << " parts; repeat with CRENEL_SEED=" << run_seed();
   }
