@@ -19,6 +19,10 @@ constexpr TunableInfo kInfos[kTunables] = {
      "in destinations",
      0, 1024},
     {"conversion_outputs", "destinations of a block of a base conversion, at most", 8, 64},
+    {"folded_matrices",
+     "matrices of a base conversion with the column pass, whose first twiddles they contain; "
+     "0: one, reduced by Montgomery",
+     0, 4},
     {"switch_rows",
      "ciphertexts from which a TFHE key switch of sets of one secret bit a step is tiled", 1,
      u64(1) << 30},

@@ -1,5 +1,5 @@
 // What launches go by before anybody tunes them.
-#include "backends/cuda/poly/tuning/base_convert.h"
+#include "backends/cuda/poly/tuning/convert_columns.h"
 #include "backends/cuda/poly/tuning/ntt.h"
 #include "backends/cuda/stream.h"
 #include "backends/cuda/torus/tuning/key_switch.h"
@@ -14,6 +14,7 @@ device::Tuning default_tuning(const GpuModel& model) {
   set(Tunable::row_blocks, row_min_blocks(model.processors));
   set(Tunable::conversion_start, kConvertSetup);
   set(Tunable::conversion_outputs, kConvertMaxOutputs);
+  set(Tunable::folded_matrices, kFoldedMatrices);
   set(Tunable::switch_rows, torus::kTiledSwitchRows);
   set(Tunable::switch_blocks, torus::kSwitchBlocksEach);
   return t;

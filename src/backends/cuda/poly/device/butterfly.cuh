@@ -116,17 +116,17 @@ struct LastTwiddles {
   }
 };
 
-template <u32 T, class Twiddles>
-__device__ __forceinline__ void forward_stage(u32 (&x)[kPerThread], const Twiddles& twiddles,
-                                              u32 node, u32 q) {
+template <u32 T, class Twiddles, u32 Sets>
+__device__ __forceinline__ void forward_stages(u32 (&x)[Sets][kPerThread],
+                                               const Twiddles& twiddles, u32 node, u32 q) {
   constexpr u32 kHalf = 8u >> T;  // distance of the pair
   const auto w = twiddles.template load<(1u << T)>(node << T);
 #pragma unroll
   for (u32 block = 0; block < (1u << T); ++block)
 #pragma unroll
-    for (u32 i = 0; i < kHalf; ++i) {
-      u32& a = x[block * 2 * kHalf + i];
-      u32& b = x[block * 2 * kHalf + i + kHalf];
+    for (u32 i = 0; i < Sets * kHalf; ++i) {
+      u32& a = x[i / kHalf][block * 2 * kHalf + i % kHalf];
+      u32& b = x[i / kHalf][block * 2 * kHalf + i % kHalf + kHalf];
       const u32 t = w.times(b, block);
       const u32 s = reduce_once(a, q);
       a = s + t;
@@ -134,14 +134,21 @@ __device__ __forceinline__ void forward_stage(u32 (&x)[kPerThread], const Twiddl
     }
 }
 
-/// Cooley-Tukey, S stages; x in and out in [0, 2q).
+/// Cooley-Tukey, S stages, on values of several columns; x in and out in [0, 2q).
+template <u32 S, class Twiddles, u32 Sets>
+__device__ __forceinline__ void forward_rounds(u32 (&x)[Sets][kPerThread],
+                                               const Twiddles& twiddles, u32 node, u32 q) {
+  if constexpr (S > 0) forward_stages<0>(x, twiddles, node, q);
+  if constexpr (S > 1) forward_stages<1>(x, twiddles, node, q);
+  if constexpr (S > 2) forward_stages<2>(x, twiddles, node, q);
+  if constexpr (S > 3) forward_stages<3>(x, twiddles, node, q);
+}
+
+/// On those of one.
 template <u32 S, class Twiddles>
 __device__ __forceinline__ void forward_round(u32 (&x)[kPerThread], const Twiddles& twiddles,
                                               u32 node, u32 q) {
-  if constexpr (S > 0) forward_stage<0>(x, twiddles, node, q);
-  if constexpr (S > 1) forward_stage<1>(x, twiddles, node, q);
-  if constexpr (S > 2) forward_stage<2>(x, twiddles, node, q);
-  if constexpr (S > 3) forward_stage<3>(x, twiddles, node, q);
+  forward_rounds<S>(reinterpret_cast<u32(&)[1][kPerThread]>(x), twiddles, node, q);
 }
 
 template <u32 T, class Twiddles>
