@@ -2,9 +2,11 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "crenel/circuits/bootstrapping.h"
+#include "crenel/device/tuning.h"
 #include "harness/arguments.h"
 
 namespace crenel::bench {
@@ -12,6 +14,8 @@ namespace crenel::bench {
 struct BootOptions {
   std::string device = "auto", params = "boot40", json;
   std::string beside;  ///< a second device for the same bootstrap; empty: none
+  /// Numbers that launches go by instead of the device's own.
+  std::vector<std::pair<device::Tunable, u64>> tuning;
   circuits::BootstrapOptions options;
   u32 runs = 3;               ///< fresh random messages whose errors make the statistics
   u32 batch = 1;              ///< ciphertexts a call
