@@ -1,5 +1,7 @@
 #include "boot/options.h"
 
+#include "crenel/core/error.h"
+
 namespace crenel::bench {
 namespace {
 
