@@ -9,10 +9,10 @@ namespace {
 std::pair<device::Tunable, u64> parse_tuning(const std::string& text) {
   const auto at = text.find('=');
   if (at == std::string::npos)
-    throw ParameterError(cat("--tuning: '", text, "', expected NAME=VALUE"), {{"tuning", text}});
+    throw ParameterError(cat("--tune: '", text, "', expected NAME=VALUE"), {{"tuning", text}});
   const device::Tunable tunable = device::tunable_of(text.substr(0, at));
   const device::TunableInfo& info = device::info_of(tunable);
-  return {tunable, parse_number("--tuning", text.substr(at + 1), info.least, info.most)};
+  return {tunable, parse_number("--tune", text.substr(at + 1), info.least, info.most)};
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
                "MiB of device memory for keys staged from host memory, batches 1, 8 and 32")
       .text("--beside", o.beside,
             "another device for the same bootstrap, such as cuda:0+1, by copies of the keys")
-      .value("--tuning", "NAME=VALUE, a number that launches go by (crenel tune)",
+      .value("--tune", "NAME=VALUE, a number that launches go by (crenel tune)",
              [&o](const std::string& text) { o.tuning.push_back(parse_tuning(text)); })
       .flag("--quick", o.quick, "fewer repetitions")
       .json(o.json);
