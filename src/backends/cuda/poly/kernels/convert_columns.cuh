@@ -67,8 +67,9 @@ struct FusedTile {
   };
   struct Memory {
     Target targets[kFusedMaxOutputs];
+    const uint2* heaps[kFusedMaxOutputs];  ///< twiddles of its prime
+    const uint4* entries;                  ///< of the first destination
     u32 positions[kFusedMaxOutputs];
-    u32 primes[kFusedMaxOutputs];
     Stage stages[3];
     union {
       u32 sources[Sources * kSourceStride];
@@ -96,6 +97,8 @@ struct FusedBlock {
   using Stage = typename Tile::Stage;
   static constexpr u32 kRow = Tile::kRow, kHigh = Tile::kHigh, kColumns = Tile::kColumns;
   static constexpr u32 kTurns = Tile::kTurns, kHalf = kPerThread / 2;
+  /// Words of 16 bytes of a destination's matrices in memory.
+  static constexpr u32 kWords = Folded ? folded_words(Sources) : Sources;
   static constexpr u32 kSteps = Tile::kSteps, kPairs = Tile::kPairs, kMatrices = Tile::kMatrices;
   /// Operands: the k-th product has value 2 k of the four columns of a turn in its even columns,
   /// 2 k + 1 in odd ones.
@@ -144,29 +147,26 @@ struct FusedBlock {
       to.start[m] = make_uint4(start, start, 0, 0);
     }
     memory.positions[threadIdx.x] = from.position;
-    memory.primes[threadIdx.x] = from.prime;
+    memory.heaps[threadIdx.x] = args.roots + (u64(from.prime) << (LogN - 4));
+    if (threadIdx.x == 0) memory.entries = args.matrices + table.matrix + u64(begin) * kWords;
   }
 
-  /// Starts bringing entries and twiddles of a step.
-  __device__ __forceinline__ void fetch_stage(Stage& stage, u32 step) const {
+  /// Starts bringing entries and twiddles of the eight destinations from `first` on, those of the
+  /// last one in place of any beyond.
+  __device__ __forceinline__ void fetch_stage(Stage& stage, u32 first) const {
     constexpr u32 kChunks = (1u << Tile::kBits) / 2, kTogether = kFusedThreads / kChunks;
-    const u32 first = first_of(step);
     const u32 which = threadIdx.x / kChunks, at = threadIdx.x % kChunks * 2;
 #pragma unroll
-    for (u32 i = 0; i < kFusedTogether; i += kTogether) {
-      if (first + i + which >= count) break;
+    for (u32 i = 0; i < kFusedTogether; i += kTogether)
       copy_async<16>(&stage.heap[i + which][at],
-                     args.roots + (u64(memory.primes[first + i + which]) << (LogN - 4)) + at);
-    }
+                     memory.heaps[min(first + i + which, count - 1)] + at);
     fetch_entries(stage, first);
   }
   __device__ __forceinline__ void fetch_entries(Stage& stage, u32 first) const {
-    // Of a destination: all words, and those that are brought.
-    constexpr u32 kWords = Folded ? folded_words(Sources) : Sources;
     constexpr u32 kEach = Folded ? kWords / kQuarters : kWords, kBrought = kEach * kMatrices;
     const u32 i = threadIdx.x / kBrought, j = threadIdx.x % kBrought;
-    if (i >= kFusedTogether || first + i >= count) return;
-    const uint4* from = args.matrices + table.matrix + u64(begin + first + i) * kWords;
+    if (kBrought * kFusedTogether < kFusedThreads && i >= kFusedTogether) return;
+    const uint4* from = memory.entries + min(first + i, count - 1) * kWords;
     if constexpr (Folded) {
       copy_async<16>(&stage.entries[0][0][0][0][0] + j / 4 * kFusedTogether * 4 + i * 4 + j % 4,
                      from + j / kEach * (kQuarters / kMatrices) * kEach + j % kEach);
@@ -321,7 +321,7 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
   const Block block = {args, table, memory, item.begin, item.count};
   block.load_targets();  // tables, which no kernel writes
   __syncthreads();
-  block.fetch_stage(memory.stages[0], 0);
+  block.fetch_stage(memory.stages[0], block.first_of(0));
   begin_kernel();
   const u32 b = blockIdx.y / args.components, c = blockIdx.y % args.components;
   const u32 column = blockIdx.x * Block::kColumns;
@@ -342,14 +342,16 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
   for (u32 step = 0; step < steps + late; ++step) {
     const u32 after = now == 2 ? 0 : now + 1;
     if (step < steps) {
-      if (step + 1 < steps) block.fetch_stage(memory.stages[after], step + 1);
+      if (step + 1 < steps) block.fetch_stage(memory.stages[after], block.first_of(step + 1));
       block.make(step, memory.stages[now], z);
     }
     if (!late) {
       wait_for_copies();
       barrier();
     }
-    if (step >= late) block.finish(step - late, memory.stages[late ? before : now], out);
+    // one place, so that the code is there once
+    if (step >= late)
+      block.finish(step - late, memory.stages[late ? before : now], out);
     if (late && step < steps) {
       wait_for_copies();
       barrier();
