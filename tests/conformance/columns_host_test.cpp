@@ -32,9 +32,7 @@ static crenel::i64 __shfl_xor_sync(unsigned, crenel::i64 value, unsigned mask) {
 
 namespace crenel::backend::cuda {
 inline u32 mul_hi_wide(u32 a, u32 b) { return static_cast<u32>(u64(a) * b >> 32); }
-inline void mul_wide(u32 a, u32 b, u32& lo, u32& hi) {
-  lo = a * b, hi = mul_hi_wide(a, b);
-}
+inline void mul_wide(u32 a, u32 b, u32& lo, u32& hi) { lo = a * b, hi = mul_hi_wide(a, b); }
 inline u64 mad_wide(u32 a, u32 b, u64 acc) { return acc + u64(a) * b; }
 inline void add_halves(u32 l, u32 h, u32 top, u32& lo, u32& hi) {
   const u64 sum = l + (u64(h) << 16) + (u64(top) << 32);
@@ -45,19 +43,18 @@ inline void wait_for_copies() {}
 inline void multiply_bytes(u32 (&d)[4], const u32 (&c)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0,
                            u32 b1) {
   const u32 lane = threadIdx.x & 31;
-  const auto sums =
-      test::HostBlocks::current().meet({a0, a1, a2, a3, b0, b1}, [&](const auto& of) {
-        std::array<u32, 4> sum = {};
-        for (u32 quad = 0; quad < 4; ++quad)
-          for (u32 i = 0; i < 4; ++i) {
-            const auto rows = of(lane / 4 * 4 + quad), columns = of((2 * (lane % 4) + i % 2) * 4 + quad);
-            for (u32 half = 0; half < 2; ++half)
-              for (u32 shift = 0; shift < 32; shift += 8)
-                sum[i] += (rows[i / 2 + 2 * half] >> shift & 255) *
-                          (columns[4 + half] >> shift & 255);
-          }
-        return sum;
-      });
+  const auto sums = test::HostBlocks::current().meet({a0, a1, a2, a3, b0, b1}, [&](const auto& of) {
+    std::array<u32, 4> sum = {};
+    for (u32 quad = 0; quad < 4; ++quad)
+      for (u32 i = 0; i < 4; ++i) {
+        const auto rows = of(lane / 4 * 4 + quad),
+                   columns = of((2 * (lane % 4) + i % 2) * 4 + quad);
+        for (u32 half = 0; half < 2; ++half)
+          for (u32 shift = 0; shift < 32; shift += 8)
+            sum[i] += (rows[i / 2 + 2 * half] >> shift & 255) * (columns[4 + half] >> shift & 255);
+      }
+    return sum;
+  });
   for (u32 i = 0; i < 4; ++i) d[i] = c[i] + sums[i];
 }
 inline void multiply_bytes(u32 (&d)[4], const u32 (&c)[4], u32 a0, u32 a1, u32 b0) {
@@ -65,6 +62,7 @@ inline void multiply_bytes(u32 (&d)[4], const u32 (&c)[4], u32 a0, u32 a1, u32 b
 }
 }  // namespace crenel::backend::cuda
 
+#include "backends/cuda/poly/host/column_items.h"
 #include "backends/cuda/poly/host/conversion_rows.h"
 #include "backends/cuda/poly/kernels/convert_columns.cuh"
 #include "math/primes.h"
@@ -106,8 +104,14 @@ struct Conversion {
     a.matrices = matrices == 0 ? rows.matrices.data() : rows.folded.data();
     a.targets = rows.column_targets.data(), a.reciprocals = reciprocals.data();
     a.roots = roots.data(), a.digits = a.components = 1;
-    a.digit[0] = {0, 0, 0, 0, static_cast<u8>(table.source.size()), static_cast<u8>(table.shift),
-                  static_cast<u8>(padded), rounding_of(table)};
+    a.digit[0] = {0,
+                  0,
+                  0,
+                  0,
+                  static_cast<u8>(table.source.size()),
+                  static_cast<u8>(table.shift),
+                  static_cast<u8>(padded),
+                  rounding_of(table)};
     std::copy(items.begin(), items.end(), a.item);
     return a;
   }
@@ -143,8 +147,8 @@ struct Conversion {
     for (u32 stage = 0; stage < bits; ++stage)
       for (u32 block = 0, half = 1u << (bits - stage - 1); block < 1u << stage; ++block)
         for (u32 r = 2 * half * block; r < half * (2 * block + 1); ++r) {
-          const u32 t =
-              math::mul_mod<u32>(x[r + half], p.roots[(1u << stage) + block].value, m), s = x[r];
+          const u32 t = math::mul_mod<u32>(x[r + half], p.roots[(1u << stage) + block].value, m),
+                    s = x[r];
           x[r] = math::add_mod<u32>(s, t, m.q);
           x[r + half] = math::add_mod<u32>(s, math::neg_mod<u32>(t, m.q), m.q);
         }
@@ -169,8 +173,8 @@ void expect_definition(const Conversion& c, Rng& rng) {
   const u32 destinations = c.table.destination.size(), row = row_bits(LogN);
   constexpr u32 kColumns = kFusedValues >> kColumnBits<LogN>;
   const u32 cut = 1 + static_cast<u32>(rng() % (destinations - 1));
-  const std::vector<ColumnItem> items = {{0, static_cast<u8>(cut), static_cast<u8>(destinations - cut)},
-                                         {0, 0, static_cast<u8>(cut)}};
+  const std::vector<ColumnItem> items = {
+      {0, static_cast<u8>(cut), static_cast<u8>(destinations - cut)}, {0, 0, static_cast<u8>(cut)}};
   constexpr u32 kUntouched = ~u32(0);
   std::vector<u32> out(u64(destinations) << LogN, kUntouched);
   const ConvertColumnsArgs args = c.args(Matrices, items, out);
@@ -216,8 +220,8 @@ void expect_all(u32 alpha, bool divide, Rng& rng) {
   rns::BaseConversion table;
   std::vector<u32> factors;
   if (divide) {
-    const auto whole = rns::make_divide(moduli, rns::LimbSet::range(0, all),
-                                        rns::LimbSet::range(0, all - alpha));
+    const auto whole =
+        rns::make_divide(moduli, rns::LimbSet::range(0, all), rns::LimbSet::range(0, all - alpha));
     table = whole.conversion;
     for (const auto& f : whole.result_scale) factors.push_back(f.value);
   } else {
@@ -238,6 +242,67 @@ TEST(CudaColumns, AreWhatTheDefinitionsSay) {
   expect_all<16, 16>(14, true, rng);
   expect_all<15, 4>(2, true, rng);
   expect_all<14, 8>(7, false, rng);
+}
+
+// Sums that can come, of any prime with constants: the quotient is right to one.
+TEST(CudaColumns, QuotientsAreEstimatedWithinOne) {
+  Rng rng = test_rng();
+  constexpr u32 kMostSum = 16 * 4 * 255 * 255 * 257;  // of bytes of 16 sources, two by two
+  for (u32 round = 0; round < 2000; ++round) {
+    // 1 modulo 2^15, as primes of the rings with instances are
+    const u32 low = 1u << (27 + rng() % 4),
+              q = (low + static_cast<u32>(rng() % low)) >> 15 << 15 | 1;
+    const auto constants = folded_constants(q);
+    ASSERT_TRUE(constants) << q;
+    const auto expect = [&](u32 l, u32 h, u32 start) {
+      const u32 found = reduce_estimated(start + constants->excess + l, h, constants->scale,
+                                         constants->shift, q, kFloatExponent);
+      ASSERT_LT(u64(found), 2 * u64(q)) << q << ", " << l << ", " << h << ", " << start;
+      ASSERT_EQ(found % q, (u64(start) + l + (u64(h) << 16)) % q) << q;
+    };
+    expect(0, 0, 0);
+    expect(kMostSum, kMostSum, q - 1);
+    for (u32 i = 0; i < 100; ++i) {
+      const u32 bits = static_cast<u32>(rng() % 31);
+      expect(static_cast<u32>(rng() % kMostSum), static_cast<u32>(rng() % kMostSum) >> bits,
+             static_cast<u32>(rng() % q));
+      // next to multiples of q
+      const u64 sum = (u64(rng() % kMostSum) << 16) / q * q - rng() % 2;
+      if (i > 0 && sum >> 16 <= kMostSum)
+        expect(static_cast<u32>(sum & 0xffff), static_cast<u32>(sum >> 16), 0);
+    }
+  }
+  EXPECT_FALSE(folded_constants((1u << 26) - 5));
+}
+
+// Every destination once, no item too long, and the best of the numbers of steps that are tried.
+TEST(CudaColumns, ItemsShareTheDestinations) {
+  Rng rng = test_rng();
+  for (u32 round = 0; round < 300; ++round) {
+    std::vector<ColumnRange> ranges;
+    std::vector<std::vector<u32>> done;
+    for (u32 d = 0, digits = 1 + rng() % 6; d < digits; ++d) {
+      const u32 begin = rng() % 30;
+      ranges.push_back({begin, begin + static_cast<u32>(rng() % 70)});
+      done.emplace_back(100);
+    }
+    const u32 copies = 1 + rng() % 300, processors = 1 + rng() % 200, most = 8 * (1 + rng() % 8);
+    const auto items = column_items(ranges, copies, processors, most);
+    for (const ColumnItem& item : items) {
+      ASSERT_LE(item.count, most);
+      for (u32 i = 0; i < item.count; ++i) ++done[item.digit][item.begin + i];
+    }
+    for (u32 d = 0; d < ranges.size(); ++d)
+      for (u32 i = 0; i < 100; ++i)
+        ASSERT_EQ(done[d][i], i >= ranges[d].begin && i < ranges[d].end) << d << ", " << i;
+    const u64 span = column_makespan(items, copies, processors);
+    u64 work = 0;
+    for (const ColumnItem& item : items)
+      work += copies * (kFusedSetup + 8 * column_steps(item.count));
+    EXPECT_GE(span * processors, work);
+    for (u32 steps = 1; steps <= most / 8; ++steps)
+      EXPECT_LE(span, column_makespan(even_items(ranges, steps), copies, processors));
+  }
 }
 
 }  // namespace

@@ -230,8 +230,8 @@ LaunchRecord convert_columns(const ConversionTables& tables, u32 log_n, u32 poly
     const ConversionTable& t = tables.host[item.digit];
     const u64 entries = folded != 0 ? folded_words(t.padded) / kQuarters * folded : t.padded;
     read += u64(t.sources) * values * kWord + (t.shift != 0 ? t.padded * kWord : 0);
-    read += item.count * (entries * sizeof(uint4) + sizeof(ColumnTarget) +
-                          (kPair << column_bits(log_n)));
+    read += item.count *
+            (entries * sizeof(uint4) + sizeof(ColumnTarget) + (kPair << column_bits(log_n)));
     converted += item.count;
     products += u64(item.count) * (t.sources + (t.shift != 0)) + (t.shift != 0 ? t.sources : 0);
   }

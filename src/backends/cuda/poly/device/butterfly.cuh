@@ -117,8 +117,8 @@ struct LastTwiddles {
 };
 
 template <u32 T, class Twiddles, u32 Sets>
-__device__ __forceinline__ void forward_stages(u32 (&x)[Sets][kPerThread],
-                                               const Twiddles& twiddles, u32 node, u32 q) {
+__device__ __forceinline__ void forward_stages(u32 (&x)[Sets][kPerThread], const Twiddles& twiddles,
+                                               u32 node, u32 q) {
   constexpr u32 kHalf = 8u >> T;  // distance of the pair
   const auto w = twiddles.template load<(1u << T)>(node << T);
 #pragma unroll
@@ -136,8 +136,8 @@ __device__ __forceinline__ void forward_stages(u32 (&x)[Sets][kPerThread],
 
 /// Cooley-Tukey, S stages, on values of several columns; x in and out in [0, 2q).
 template <u32 S, class Twiddles, u32 Sets>
-__device__ __forceinline__ void forward_rounds(u32 (&x)[Sets][kPerThread],
-                                               const Twiddles& twiddles, u32 node, u32 q) {
+__device__ __forceinline__ void forward_rounds(u32 (&x)[Sets][kPerThread], const Twiddles& twiddles,
+                                               u32 node, u32 q) {
   if constexpr (S > 0) forward_stages<0>(x, twiddles, node, q);
   if constexpr (S > 1) forward_stages<1>(x, twiddles, node, q);
   if constexpr (S > 2) forward_stages<2>(x, twiddles, node, q);

@@ -50,12 +50,12 @@ __host__ __device__ constexpr u32 folded_words(u32 padded) {
 /// estimate of the quotient (device/folded.cuh).
 struct alignas(16) ColumnTarget {
   u32 q, q_inv;
-  float scale, shift;           ///< of the estimate
-  u32 offset;                   ///< that of ConversionTarget
-  u16 position;                 ///< in the output component, ascending
-  u16 prime;                    ///< id in the ring
+  float scale, shift;  ///< of the estimate
+  u32 offset;          ///< that of ConversionTarget
+  u16 position;        ///< in the output component, ascending
+  u16 prime;           ///< id in the ring
   u32 spare[2];
-  u32 start[kQuarters];   ///< what the sums of each matrix begin with, below 2^31 + 2^30
+  u32 start[kQuarters];  ///< what the sums of each matrix begin with, below 2^31 + 2^30
 };
 
 }  // namespace crenel::backend::cuda

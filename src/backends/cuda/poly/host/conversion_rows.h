@@ -70,7 +70,8 @@ struct Rows {
 };
 
 /// The folded matrices of a row (device/folded.cuh), false where its prime has no constants.
-inline bool append_folded(const Row& row, const ring::PrimeTables& p, ColumnTarget& target, Rows& to) {
+inline bool append_folded(const Row& row, const ring::PrimeTables& p, ColumnTarget& target,
+                          Rows& to) {
   const auto constants = folded_constants(p.modulus.q);
   if (!constants) return false;
   target.scale = constants->scale, target.shift = constants->shift;
@@ -95,8 +96,8 @@ inline bool append_folded(const Row& row, const ring::PrimeTables& p, ColumnTarg
 
 /// The rows of one conversion, and its destinations. Results of the matrices that are not folded come
 /// divided by R. `folded` tells whether there are folded ones, and becomes false where a row has none.
-inline void append_rows(const ConversionInput& input, const ring::Ring& ring, u32 padded, bool& folded,
-                 Rows& to) {
+inline void append_rows(const ConversionInput& input, const ring::Ring& ring, u32 padded,
+                        bool& folded, Rows& to) {
   const auto& conversion = *input.conversion;
   for (u32 i = 0; i < conversion.destination.size(); ++i) {
     const u32 id = conversion.destination[i];

@@ -109,8 +109,7 @@ void launch_convert_columns(device::Stream& stream, const RingTables& ring,
   const CudaStream& queue = cuda_stream(stream);
   const u32 folded =
       tables.folded == nullptr ? 0 : folded_matrices(queue.tuned(Tunable::folded_matrices));
-  const Instance fused =
-      instance_of(in_shape.log_n, padded_sources(tables.max_sources), folded);
+  const Instance fused = instance_of(in_shape.log_n, padded_sources(tables.max_sources), folded);
   const u32 last_limb = first_limb + limbs;
   const u32 copies = in_shape.ring_dim() / kFusedValues * in_shape.polys();
   const u32 most =
@@ -137,8 +136,8 @@ void launch_convert_columns(device::Stream& stream, const RingTables& ring,
   const dim3 grid(in_shape.ring_dim() / kFusedValues, in_shape.polys(),
                   static_cast<u32>(items.size()));
   const auto cost = [&] {
-    return traffic::convert_columns(tables, in_shape.log_n, in_shape.polys(), first_limb,
-                                    last_limb, items, kFusedValues, folded);
+    return traffic::convert_columns(tables, in_shape.log_n, in_shape.polys(), first_limb, last_limb,
+                                    items, kFusedValues, folded);
   };
   launch(stream, cost, fused.kernel, grid, kFusedThreads, fused.shared_bytes, args);
 }

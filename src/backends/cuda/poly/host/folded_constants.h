@@ -23,7 +23,7 @@ struct FoldedConstants {
 /// q times that word is S - k q + q. `shift` lies below 2^23, so it is exact to a half.
 inline std::optional<FoldedConstants> folded_constants(u32 q) {
   constexpr double kOne = 8388608, kUnit = 16777216, kMostTop = 4194304;  // 2^23, 2^24, 2^22
-  constexpr u32 kWord = 0x4b000000, kMostExcess = u32(1) << 30, kMostAdded = 4096;
+  constexpr u32 kWord = 0x4b000000, kMostExcess = u32(1) << 30, kMostAdded = 32768;
   if (q < (u32(1) << 27) || q >= (u32(1) << 31)) return std::nullopt;
   for (u32 n = 2; n < kMostAdded; ++n) {
     const u32 excess = (kWord + n) * q;

@@ -174,9 +174,9 @@ struct FusedBlock {
       const uint2* halves = reinterpret_cast<const uint2*>(from + j);
 #pragma unroll
       for (u32 half = 0; half < 2; ++half)
-        copy_async<8>(reinterpret_cast<uint2*>(&stage.entries[0][half][j / 8][i][j % 4]) +
-                          j / 4 % 2,
-                      halves + half);
+        copy_async<8>(
+            reinterpret_cast<uint2*>(&stage.entries[0][half][j / 8][i][j % 4]) + j / 4 % 2,
+            halves + half);
     }
   }
 
@@ -350,8 +350,7 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
       barrier();
     }
     // one place, so that the code is there once
-    if (step >= late)
-      block.finish(step - late, memory.stages[late ? before : now], out);
+    if (step >= late) block.finish(step - late, memory.stages[late ? before : now], out);
     if (late && step < steps) {
       wait_for_copies();
       barrier();
