@@ -54,7 +54,6 @@ struct alignas(16) ColumnTarget {
   u32 offset;          ///< that of ConversionTarget
   u16 position;        ///< in the output component, ascending
   u16 prime;           ///< id in the ring
-  u32 spare[2];
   u32 start[kQuarters];  ///< what the sums of each matrix begin with, below 2^31 + 2^30
 };
 
