@@ -1,12 +1,12 @@
-// Folded conversions: what the first stages of a transform multiply with stands in the matrices, and
-// sums are reduced by an estimate of their quotient.
+// Folded conversions: what the first stages of a transform multiply with stands in the matrices,
+// and sums are reduced by an estimate of their quotient.
 //
-// Of the sixteen values of a first round, quarters 0 to 3 in order of their index e, the first stage
-// multiplies quarters 2 and 3 by roots[1], the second one quarter 1 by roots[2] and quarter 3 by
-// roots[3] = roots[1] roots[2]. Four matrices give values times 1, roots[2], roots[1] and roots[3]:
-// then the first stage needs no product, and the second one roots[1] for quarter 3 alone. Two give
-// values times 1 and roots[1], which takes care of the first stage. The values after it are those of
-// any other way.
+// Of the sixteen values of a first round, quarters 0 to 3 in order of their index e, the first
+// stage multiplies quarters 2 and 3 by roots[1], the second one quarter 1 by roots[2] and quarter 3
+// by roots[3] = roots[1] roots[2]. Four matrices give values times 1, roots[2], roots[1] and
+// roots[3]: then the first stage needs no product, and the second one roots[1] for quarter 3 alone.
+// Two give values times 1 and roots[1], which takes care of the first stage. The values after it
+// are those of any other way.
 #pragma once
 
 #include "backends/cuda/poly/device/butterfly.cuh"
@@ -20,13 +20,14 @@ constexpr u32 folded_root(u32 k) { return k == 1 ? 2 : k == 2 ? 1 : k; }
 /// Upper byte of floats from 2^23 to 2^24.
 inline constexpr u32 kFloatExponent = 0x4b;
 
-/// l + 2^16 h, below 2^46 and congruent to a sum plus the excess of ColumnTarget::start, to [0, 2q).
+/// l + 2^16 h, below 2^46 and congruent to a sum plus the excess of ColumnTarget::start, to [0,
+/// 2q).
 ///
-/// The quotient is estimated in single precision from the upper bits: the word 0x4b000000 + m is the
-/// float 2^23 + m, and of a float from 2^23 on the lower bits are its rounded value again. All
+/// The quotient is estimated in single precision from the upper bits: the word 0x4b000000 + m is
+/// the float 2^23 + m, and of a float from 2^23 on the lower bits are its rounded value again. All
 /// constants of that, and the ones added to have no borrow, are in scale, shift and the excess
-/// (host/folded_constants.h).
-/// `exponent` is kFloatExponent, in a register: ptxas keeps permutations of constants apart.
+/// (host/folded_constants.h). `exponent` is kFloatExponent, in a register: ptxas keeps permutations
+/// of constants apart.
 __device__ __forceinline__ u32 reduce_estimated(u32 l, u32 h, float scale, float shift, u32 q,
                                                 u32 exponent) {
   const u32 top = h + (l >> 16);

@@ -38,8 +38,8 @@ inline u32 columns_of(const rns::BaseConversion& conversion) {
   return conversion.source.size() + (conversion.rounded() ? 1 : 0);
 }
 
-/// One destination of a conversion: entries of all sources, with a rounded quotient as one more (what
-/// it says is taken off by minus the product of the sources' primes), and the offset.
+/// One destination of a conversion: entries of all sources, with a rounded quotient as one more
+/// (what it says is taken off by minus the product of the sources' primes), and the offset.
 struct Row {
   std::vector<u32> entries;  ///< padded
   u32 offset;
@@ -94,8 +94,9 @@ inline bool append_folded(const Row& row, const ring::PrimeTables& p, ColumnTarg
   return true;
 }
 
-/// The rows of one conversion, and its destinations. Results of the matrices that are not folded come
-/// divided by R. `folded` tells whether there are folded ones, and becomes false where a row has none.
+/// The rows of one conversion, and its destinations. Results of the matrices that are not folded
+/// come divided by R. `folded` tells whether there are folded ones, and becomes false where a row
+/// has none.
 inline void append_rows(const ConversionInput& input, const ring::Ring& ring, u32 padded,
                         bool& folded, Rows& to) {
   const auto& conversion = *input.conversion;

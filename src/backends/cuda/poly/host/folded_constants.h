@@ -1,4 +1,5 @@
-// Constants of the estimated quotient of folded conversions (device/folded.cuh). Plain data, no CUDA.
+// Constants of the estimated quotient of folded conversions (device/folded.cuh). Plain data, no
+// CUDA.
 #pragma once
 
 #include <algorithm>

@@ -22,8 +22,8 @@ inline constexpr u32 kJointSources = 16, kWideSources = 12;
 /// Digits and items of a launch at most.
 inline constexpr u32 kFusedMaxDigits = 32, kFusedMaxItems = 128;
 
-/// Matrices a conversion begins with (Tunable::folded_matrices): 4, or 2, of which the second one is
-/// that of the upper half of a thread's values; 0 is one that is not folded.
+/// Matrices a conversion begins with (Tunable::folded_matrices): 4, or 2, of which the second one
+/// is that of the upper half of a thread's values; 0 is one that is not folded.
 inline constexpr u32 kFoldedMatrices = 4;
 constexpr u32 folded_matrices(u64 wanted) { return wanted >= 4 ? 4 : wanted >= 2 ? 2 : 0; }
 
