@@ -31,13 +31,6 @@ static crenel::i64 __shfl_xor_sync(unsigned, crenel::i64 value, unsigned mask) {
 }
 
 namespace crenel::backend::cuda {
-inline u32 mul_hi_wide(u32 a, u32 b) { return static_cast<u32>(u64(a) * b >> 32); }
-inline void mul_wide(u32 a, u32 b, u32& lo, u32& hi) { lo = a * b, hi = mul_hi_wide(a, b); }
-inline u64 mad_wide(u32 a, u32 b, u64 acc) { return acc + u64(a) * b; }
-inline void add_halves(u32 l, u32 h, u32 top, u32& lo, u32& hi) {
-  const u64 sum = l + (u64(h) << 16) + (u64(top) << 32);
-  lo = static_cast<u32>(sum), hi = static_cast<u32>(sum >> 32);
-}
 inline void barrier() { test::HostBlocks::current().sync_block(); }
 inline void wait_for_copies() {}
 inline void multiply_bytes(u32 (&d)[4], const u32 (&c)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0,

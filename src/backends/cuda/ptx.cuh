@@ -16,7 +16,7 @@ __device__ __forceinline__ void begin_kernel() {
 #endif
 }
 
-#if defined(__CUDACC__)  // a test that runs kernels on the host brings its own of what stands here
+#if defined(__CUDACC__)
 // High word of a * b by IMAD.WIDE. __umulhi becomes IMAD.HI: both run at half rate on sm_90, but
 // butterflies by wide products are faster (docs/theory/gpu.md, "Arithmetic").
 __device__ __forceinline__ u32 mul_hi_wide(u32 a, u32 b) {
@@ -51,7 +51,17 @@ __device__ __forceinline__ void add_halves(u32 l, u32 h, u32 top, u32& lo, u32& 
       : "=r"(lo), "=r"(hi)
       : "r"(h), "r"(l), "r"(top));
 }
+#else  // in tests that run kernels on the host
+inline u32 mul_hi_wide(u32 a, u32 b) { return static_cast<u32>(u64(a) * b >> 32); }
+inline void mul_wide(u32 a, u32 b, u32& lo, u32& hi) { lo = a * b, hi = mul_hi_wide(a, b); }
+inline u64 mad_wide(u32 a, u32 b, u64 acc) { return acc + u64(a) * b; }
+inline void add_halves(u32 l, u32 h, u32 top, u32& lo, u32& hi) {
+  const u64 sum = l + (u64(h) << 16) + (u64(top) << 32);
+  lo = static_cast<u32>(sum), hi = static_cast<u32>(sum >> 32);
+}
+#endif
 
+#if defined(__CUDACC__)  // such a test brings its own
 // All warps of the block have come to one of its barriers, not necessarily the same.
 __device__ __forceinline__ void barrier() { asm volatile("barrier.sync.aligned 0;" ::: "memory"); }
 
