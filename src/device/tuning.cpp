@@ -23,6 +23,10 @@ constexpr TunableInfo kInfos[kTunables] = {
      "matrices of a base conversion with the column pass, whose first twiddles they contain; "
      "0: one, reduced by Montgomery",
      0, 4},
+    {"conversion_early",
+     "1: a base conversion may start while the inverse transform before it ends, where it finds "
+     "room",
+     0, 1},
     {"switch_rows",
      "ciphertexts from which a TFHE key switch of sets of one secret bit a step is tiled", 1,
      u64(1) << 30},

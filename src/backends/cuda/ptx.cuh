@@ -16,6 +16,15 @@ __device__ __forceinline__ void begin_kernel() {
 #endif
 }
 
+// Lets the next kernel of the stream start its blocks, as far as there is room, when all blocks of
+// this one have come here; it still waits in begin_kernel for all that this one does. For kernels
+// before one that takes whole multiprocessors: see begin_kernel.
+__device__ __forceinline__ void release_next() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 #if defined(__CUDACC__)
 // High word of a * b by IMAD.WIDE. __umulhi becomes IMAD.HI: both run at half rate on sm_90, but
 // butterflies by wide products are faster (docs/theory/gpu.md, "Arithmetic").

@@ -15,6 +15,7 @@ device::Tuning default_tuning(const GpuModel& model) {
   set(Tunable::conversion_start, kConvertSetup);
   set(Tunable::conversion_outputs, kConvertMaxOutputs);
   set(Tunable::folded_matrices, kFoldedMatrices);
+  set(Tunable::conversion_early, kConversionEarly);
   set(Tunable::switch_rows, torus::kTiledSwitchRows);
   set(Tunable::switch_blocks, torus::kSwitchBlocksEach);
   return t;

@@ -27,6 +27,10 @@ inline constexpr u32 kFusedMaxDigits = 32, kFusedMaxItems = 128;
 inline constexpr u32 kFoldedMatrices = 4;
 constexpr u32 folded_matrices(u64 wanted) { return wanted >= 4 ? 4 : wanted >= 2 ? 2 : 0; }
 
+/// Whether its blocks may start while the pass before it ends (Tunable::conversion_early). A block
+/// takes a whole multiprocessor, so none pile up on those that end first.
+inline constexpr u32 kConversionEarly = 1;
+
 /// Bringing the sources of a block costs about as much as so many destinations (column_items).
 inline constexpr u32 kFusedSetup = 6;
 
