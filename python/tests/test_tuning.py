@@ -13,7 +13,8 @@ from crenel.cli import main
 from crenel.tuning import Choice, Tuning, set_tuning, tunables, tuning_of
 
 DEFAULTS = {"part_bytes": 60 << 20, "row_polys": 4, "row_blocks": 2112, "conversion_start": 8}
-DEFAULTS |= {"conversion_outputs": 64, "sums_walk": 1, "switch_rows": 64, "switch_blocks": 4}
+DEFAULTS |= {"conversion_outputs": 64, "sums_walk": 1, "folded_matrices": 4, "conversion_early": 1}
+DEFAULTS |= {"switch_rows": 64, "switch_blocks": 4}
 
 
 @pytest.fixture

@@ -22,6 +22,14 @@ constexpr TunableInfo kInfos[kTunables] = {
      0, 1024},
     {"conversion_outputs", "destinations of a block of a base conversion, at most", 8, 64},
     {"sums_walk", "1: warps of a block of hoisted sums go along the walk of the rotations", 0, 1},
+    {"folded_matrices",
+     "matrices of a base conversion with the column pass, whose first twiddles they contain; "
+     "0: one, reduced by Montgomery",
+     0, 4},
+    {"conversion_early",
+     "1: a base conversion may start while the inverse transform before it ends, where it finds "
+     "room",
+     0, 1},
     {"switch_rows",
      "ciphertexts from which a TFHE key switch of sets of one secret bit a step is tiled", 1,
      u64(1) << 30},

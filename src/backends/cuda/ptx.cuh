@@ -16,6 +16,16 @@ __device__ __forceinline__ void begin_kernel() {
 #endif
 }
 
+// Lets the next kernel of the stream start its blocks, as far as there is room, when all blocks of
+// this one have come here; it still waits in begin_kernel for all that this one does. For kernels
+// before one that takes whole multiprocessors: see begin_kernel.
+__device__ __forceinline__ void release_next() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+#if defined(__CUDACC__)
 // High word of a * b by IMAD.WIDE. __umulhi becomes IMAD.HI: both run at half rate on sm_90, but
 // butterflies by wide products are faster (docs/theory/gpu.md, "Arithmetic").
 __device__ __forceinline__ u32 mul_hi_wide(u32 a, u32 b) {
@@ -42,6 +52,25 @@ __device__ __forceinline__ u64 mad_wide(u32 a, u32 b, u64 acc) {
   return acc + product;
 }
 
+// l + 2^16 h + 2^32 top as two words. Halves of words are moved by permutations: of shifts ptxas
+// makes wide products, and the multiplier pipe is what butterflies wait for.
+__device__ __forceinline__ void add_halves(u32 l, u32 h, u32 top, u32& lo, u32& hi) {
+  asm("{\n\t.reg .u32 s, t;\n\tprmt.b32 s, %2, 0, 0x1044;\n\tprmt.b32 t, %2, 0, 0x4432;\n\t"
+      "add.cc.u32 %0, s, %3;\n\taddc.u32 %1, t, %4;\n\t}"
+      : "=r"(lo), "=r"(hi)
+      : "r"(h), "r"(l), "r"(top));
+}
+#else  // in tests that run kernels on the host
+inline u32 mul_hi_wide(u32 a, u32 b) { return static_cast<u32>(u64(a) * b >> 32); }
+inline void mul_wide(u32 a, u32 b, u32& lo, u32& hi) { lo = a * b, hi = mul_hi_wide(a, b); }
+inline u64 mad_wide(u32 a, u32 b, u64 acc) { return acc + u64(a) * b; }
+inline void add_halves(u32 l, u32 h, u32 top, u32& lo, u32& hi) {
+  const u64 sum = l + (u64(h) << 16) + (u64(top) << 32);
+  lo = static_cast<u32>(sum), hi = static_cast<u32>(sum >> 32);
+}
+#endif
+
+#if defined(__CUDACC__)  // such a test brings its own
 // All warps of the block have come to one of its barriers, not necessarily the same.
 __device__ __forceinline__ void barrier() { asm volatile("barrier.sync.aligned 0;" ::: "memory"); }
 
@@ -64,6 +93,8 @@ __device__ __forceinline__ void multiply_bytes(u32 (&d)[4], const u32 (&c)[4], u
       : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
       : "r"(a0), "r"(a1), "r"(b0), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
+
+#endif
 
 // L2 policy of data that nothing will read again soon (switching keys): first to leave the cache.
 __device__ __forceinline__ u64 streaming_policy() {

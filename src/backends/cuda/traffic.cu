@@ -4,6 +4,7 @@
 #include "backends/cuda/poly/kernels/base_convert.cuh"
 #include "backends/cuda/poly/kernels/key_switch_rows.cuh"
 #include "backends/cuda/poly/kernels/row_divide.cuh"
+#include "backends/cuda/poly/tuning/convert_columns.h"
 #include "backends/cuda/traffic.h"
 
 namespace crenel::backend::cuda::traffic {
@@ -232,15 +233,31 @@ LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, 
 }
 
 LaunchRecord convert_columns(const ConversionTables& tables, u32 log_n, u32 polys, u32 first,
-                             u32 last, u32 outputs, u32 values) {
-  LaunchRecord r = base_convert(tables, log_n, polys, first, last, outputs, values, true);
-  r.kernel = "convert_columns";
-  const u64 made = r.written_bytes / kWord >> log_n, tiles = groups(u64(1) << log_n, values);
-  const u64 twiddles = made * tiles * (kPair << column_bits(log_n));
-  r.read_bytes += twiddles;
-  r.repeated_bytes += twiddles;
-  const u64 butterflies = (made << log_n) / 2 * column_bits(log_n);
-  return compute(r, butterflies, r.multiply_adds);
+                             u32 last, const std::vector<ColumnItem>& items, u32 values,
+                             u32 folded) {
+  u32 limbs = 0, sources = 0;
+  for (const ConversionTable& t : tables.host) {
+    limbs = std::max(limbs, std::min(last, t.output_limbs) - std::min(first, t.output_limbs));
+    sources += t.destinations_below(last) > t.destinations_below(first) ? t.sources : 0;
+  }
+  const u64 tiles = groups(u64(1) << log_n, values) * polys;
+  u64 read = 0, converted = 0, products = 0;
+  for (const ColumnItem& item : items) {
+    const ConversionTable& t = tables.host[item.digit];
+    const u64 entries = folded != 0 ? folded_words(t.padded) / kQuarters * folded : t.padded;
+    read += u64(t.sources) * values * kWord + (t.shift != 0 ? t.padded * kWord : 0);
+    read += item.count *
+            (entries * sizeof(uint4) + sizeof(ColumnTarget) + (kPair << column_bits(log_n)));
+    converted += item.count;
+    products += u64(item.count) * (t.sources + (t.shift != 0)) + (t.shift != 0 ? t.sources : 0);
+  }
+  LaunchRecord r = record_of("convert_columns", Work::base_conversion,
+                             {log_n, limbs, static_cast<u32>(tables.host.size()) * polys});
+  r.read_bytes = tiles * read;
+  r.repeated_bytes = r.read_bytes - ((u64(sources) * polys) << log_n) * kWord;
+  r.written_bytes = ((converted * polys) << log_n) * kWord;
+  return compute(r, (converted * polys << log_n) / 2 * column_bits(log_n),
+                 (products * polys) << log_n);
 }
 
 }  // namespace crenel::backend::cuda::traffic

@@ -6,6 +6,8 @@
 // out is what is small: constants of primes, arguments, instructions.
 #pragma once
 
+#include <vector>
+
 #include "backends/cuda/poly/device/views.cuh"
 #include "crenel/device/account.h"
 #include "ring/poly_view.h"
@@ -17,6 +19,7 @@ struct OwnLimbs;
 struct DivideTail;
 struct KeySwitchTail;
 struct ConversionTables;
+struct ColumnItem;
 
 namespace traffic {
 
@@ -73,9 +76,11 @@ LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwit
 /// `values` coefficients each; `held`: sources are read once a block.
 LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, u32 first, u32 last,
                           u32 outputs, u32 values, bool held);
-/// The same with the column pass: sources are read once a block.
+/// The same with the column pass: sources are read once a block, blocks do `items` with so many
+/// folded matrices.
 LaunchRecord convert_columns(const ConversionTables& tables, u32 log_n, u32 polys, u32 first,
-                             u32 last, u32 outputs, u32 values);
+                             u32 last, const std::vector<ColumnItem>& items, u32 values,
+                             u32 folded);
 
 }  // namespace traffic
 }  // namespace crenel::backend::cuda

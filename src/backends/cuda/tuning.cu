@@ -1,5 +1,5 @@
 // What launches go by before anybody tunes them.
-#include "backends/cuda/poly/tuning/base_convert.h"
+#include "backends/cuda/poly/tuning/convert_columns.h"
 #include "backends/cuda/poly/tuning/ntt.h"
 #include "backends/cuda/poly/tuning/plain_sums.h"
 #include "backends/cuda/stream.h"
@@ -16,6 +16,8 @@ device::Tuning default_tuning(const GpuModel& model) {
   set(Tunable::conversion_start, kConvertSetup);
   set(Tunable::conversion_outputs, kConvertMaxOutputs);
   set(Tunable::sums_walk, kSumsWalk);
+  set(Tunable::folded_matrices, kFoldedMatrices);
+  set(Tunable::conversion_early, kConversionEarly);
   set(Tunable::switch_rows, torus::kTiledSwitchRows);
   set(Tunable::switch_blocks, torus::kSwitchBlocksEach);
   return t;

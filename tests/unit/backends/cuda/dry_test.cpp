@@ -203,8 +203,8 @@ constexpr u64 kColumns = 16 * 256 * 8;
 constexpr u64 kRows = 256 * (15 * 8 + 16 * 15 * 4);
 
 // Conversion of limbs with the first transform pass of the result. Blocks of 2,048 values serve one
-// of `groups` of the destinations and read the sources, the row of the matrix (16 bytes an entry),
-// the constants and the twiddles of each destination, and the head of a table.
+// of `groups` of the destinations and read the sources, four matrices (16 bytes an entry and
+// matrix, eight entries at a time), the constants and the twiddles of each destination.
 struct Conversion {
   u64 sources, made;  ///< limbs of all polynomials: read, and converted
   u64 tables;         ///< digits or polynomials
@@ -213,7 +213,7 @@ struct Conversion {
   bool rounded;       ///< a quotient, of reciprocals as many as columns
 
   u64 reads() const {
-    const u64 constants = padded * 16 + 16, head = 192 + (rounded ? padded * 4 : 0);
+    const u64 constants = 4 * ((padded + 4) / 8 * 8) * 16 + 48, head = rounded ? padded * 4 : 0;
     return groups * sources * kLimb + 32 * (made * (constants + 256 * 8) + groups * tables * head);
   }
   u64 writes() const { return made * kLimb; }

@@ -24,6 +24,7 @@ __device__ __forceinline__ u32 shoup_mul(u32 x, Pair c, u32 q) {
 
 /// Twiddles of one limb as Shoup pairs.
 struct ShoupTwiddles {
+  static constexpr bool kSumsApart = false;
   const uint2* table;
   u32 q;
 
@@ -57,6 +58,7 @@ struct ShoupTwiddles {
 /// The same for a round whose twiddles were brought to shared memory: entry 2^t + block of `heap`
 /// is that of stage t. To be used with node 1.
 struct SharedTwiddles {
+  static constexpr bool kSumsApart = false;
   const uint2* heap;
   u32 q;
 
@@ -79,8 +81,14 @@ struct SharedTwiddles {
   }
 };
 
+/// The same where sums shall be apart (sum_of).
+struct ApartTwiddles : SharedTwiddles {
+  static constexpr bool kSumsApart = true;
+};
+
 /// Twiddles of the last four stages as words times R, in registers. To be used with node 1.
 struct LastTwiddles {
+  static constexpr bool kSumsApart = false;
   u32 heap[16];
   u32 q, q_inv;
 
@@ -116,32 +124,52 @@ struct LastTwiddles {
   }
 };
 
-template <u32 T, class Twiddles>
-__device__ __forceinline__ void forward_stage(u32 (&x)[kPerThread], const Twiddles& twiddles,
-                                              u32 node, u32 q) {
+#if defined(__CUDACC__)
+static __constant__ u32 nothing;  ///< 0, which no compiler knows
+#else
+inline constexpr u32 nothing = 0;
+#endif
+
+/// a + b. ptxas makes multiply-adds of many sums, to keep two pipes busy; of sums of three it makes
+/// none. For kernels that wait for the multiplier's pipe.
+template <bool Apart>
+__device__ __forceinline__ u32 sum_of(u32 a, u32 b) {
+  return Apart ? a + b + nothing : a + b;
+}
+
+template <u32 T, class Twiddles, u32 Sets>
+__device__ __forceinline__ void forward_stages(u32 (&x)[Sets][kPerThread], const Twiddles& twiddles,
+                                               u32 node, u32 q) {
   constexpr u32 kHalf = 8u >> T;  // distance of the pair
   const auto w = twiddles.template load<(1u << T)>(node << T);
 #pragma unroll
   for (u32 block = 0; block < (1u << T); ++block)
 #pragma unroll
-    for (u32 i = 0; i < kHalf; ++i) {
-      u32& a = x[block * 2 * kHalf + i];
-      u32& b = x[block * 2 * kHalf + i + kHalf];
+    for (u32 i = 0; i < Sets * kHalf; ++i) {
+      u32& a = x[i / kHalf][block * 2 * kHalf + i % kHalf];
+      u32& b = x[i / kHalf][block * 2 * kHalf + i % kHalf + kHalf];
       const u32 t = w.times(b, block);
       const u32 s = reduce_once(a, q);
-      a = s + t;
+      a = sum_of<Twiddles::kSumsApart>(s, t);
       b = s - t + q;
     }
 }
 
-/// Cooley-Tukey, S stages; x in and out in [0, 2q).
+/// Cooley-Tukey, S stages, on values of several columns; x in and out in [0, 2q).
+template <u32 S, class Twiddles, u32 Sets>
+__device__ __forceinline__ void forward_rounds(u32 (&x)[Sets][kPerThread], const Twiddles& twiddles,
+                                               u32 node, u32 q) {
+  if constexpr (S > 0) forward_stages<0>(x, twiddles, node, q);
+  if constexpr (S > 1) forward_stages<1>(x, twiddles, node, q);
+  if constexpr (S > 2) forward_stages<2>(x, twiddles, node, q);
+  if constexpr (S > 3) forward_stages<3>(x, twiddles, node, q);
+}
+
+/// On those of one.
 template <u32 S, class Twiddles>
 __device__ __forceinline__ void forward_round(u32 (&x)[kPerThread], const Twiddles& twiddles,
                                               u32 node, u32 q) {
-  if constexpr (S > 0) forward_stage<0>(x, twiddles, node, q);
-  if constexpr (S > 1) forward_stage<1>(x, twiddles, node, q);
-  if constexpr (S > 2) forward_stage<2>(x, twiddles, node, q);
-  if constexpr (S > 3) forward_stage<3>(x, twiddles, node, q);
+  forward_rounds<S>(reinterpret_cast<u32(&)[1][kPerThread]>(x), twiddles, node, q);
 }
 
 template <u32 T, class Twiddles>

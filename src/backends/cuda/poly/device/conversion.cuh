@@ -36,4 +36,25 @@ struct alignas(16) ConversionTarget {
   u32 position;  ///< in the output component, ascending
 };
 
+/// Folded matrices that are kept of a conversion: that of quarter k of a thread's values is
+/// multiplied by folded_root(k), so that the first two stages of the transform multiply little.
+inline constexpr u32 kQuarters = 4;
+
+/// Words of 16 bytes of a destination's folded matrices: for each of them bytes 0, 1 of all
+/// entries, then bytes 2, 3, as products take them.
+__host__ __device__ constexpr u32 folded_words(u32 padded) {
+  return kQuarters * 2 * ((padded + 4) / 8) * 4;
+}
+
+/// A destination of a conversion with the column pass of its results. Folded ones are reduced by an
+/// estimate of the quotient (device/folded.cuh).
+struct alignas(16) ColumnTarget {
+  u32 q, q_inv;
+  float scale, shift;    ///< of the estimate
+  u32 offset;            ///< that of ConversionTarget
+  u16 position;          ///< in the output component, ascending
+  u16 prime;             ///< id in the ring
+  u32 start[kQuarters];  ///< what the sums of each matrix begin with, below 2^31 + 2^30
+};
+
 }  // namespace crenel::backend::cuda

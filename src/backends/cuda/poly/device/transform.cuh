@@ -21,7 +21,8 @@ struct TransformArgs {
   u32 components;
   u32 polys;  ///< components * batch
   u32 polys_per_block;
-  LimbBytes prime;        ///< of each output limb
+  u32 early;        ///< column_inverse: whether the launch after it may start when all blocks have
+  LimbBytes prime;  ///< of each output limb
   LimbBytes in_position;  ///< limb of `in` that belongs to each output limb
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "backends/cuda/launch.cuh"
+#include "backends/cuda/poly/host/column_items.h"
 #include "backends/cuda/poly/host/convert_columns.h"
 #include "backends/cuda/poly/kernels/convert_columns.cuh"
 
@@ -12,41 +13,77 @@ struct Instance {
   std::size_t shared_bytes = 0;
 };
 
-template <u32 LogN, u32 Sources>
+template <u32 LogN, u32 Sources, u32 Folded>
 Instance instance() {
-  return {convert_columns<LogN, Sources>, sizeof(typename FusedTile<LogN, Sources>::Memory)};
+  return {convert_columns<LogN, Sources, Folded>,
+          sizeof(typename FusedTile<LogN, Sources, Folded>::Memory)};
 }
 
-template <u32 LogN>
+template <u32 LogN, u32 Folded>
 Instance instance_of(u32 sources) {
   switch (sources) {
     case 4:
-      return instance<LogN, 4>();
+      return instance<LogN, 4, Folded>();
     case 8:
-      return instance<LogN, 8>();
+      return instance<LogN, 8, Folded>();
     case 12:
-      return instance<LogN, 12>();
+      return instance<LogN, 12, Folded>();
     case 16:
-      return instance<LogN, 16>();
+      return instance<LogN, 16, Folded>();
     default:
       return {};
   }
 }
 
 // No kernel where none was compiled.
+template <u32 Folded>
 Instance instance_of(u32 log_n, u32 sources) {
   switch (log_n) {
     case 14:
-      return instance_of<14>(sources);
+      return instance_of<14, Folded>(sources);
     case 15:
-      return instance_of<15>(sources);
+      return instance_of<15, Folded>(sources);
     case 16:
-      return instance_of<16>(sources);
+      return instance_of<16, Folded>(sources);
     case 17:
-      return instance_of<17>(sources);
+      return instance_of<17, Folded>(sources);
     default:
       return {};
   }
+}
+
+Instance instance_of(u32 log_n, u32 sources, u32 folded) {
+  return folded == 4   ? instance_of<4>(log_n, sources)
+         : folded == 2 ? instance_of<2>(log_n, sources)
+                       : instance_of<0>(log_n, sources);
+}
+
+std::vector<ColumnRange> ranges_of(const ConversionTables& tables, u32 first_limb, u32 last_limb) {
+  std::vector<ColumnRange> ranges;
+  for (const ConversionTable& t : tables.host)
+    ranges.push_back({t.destinations_below(first_limb), t.destinations_below(last_limb)});
+  return ranges;
+}
+
+// What the kernel asks for but for the items.
+ConvertColumnsArgs columns_args(const RingTables& ring, const ConversionTables& tables,
+                                u32 folded) {
+  ConvertColumnsArgs args = {};
+  args.matrices = folded ? tables.folded : tables.matrices;
+  args.targets = tables.column_targets;
+  args.reciprocals = tables.reciprocals;
+  args.roots = ring.forward.pairs;
+  args.digits = tables.count;
+  for (u32 d = 0; d < tables.count; ++d) {
+    const ConversionTable& t = tables.host[d];
+    ColumnDigit& digit = args.digit[d];
+    digit.matrix = folded ? t.target * folded_words(t.padded) : t.matrix;
+    digit.target = t.target, digit.reciprocal = t.reciprocal;
+    digit.first = static_cast<u8>(t.first), digit.sources = static_cast<u8>(t.sources);
+    digit.shift = static_cast<u8>(t.shift), digit.padded = static_cast<u8>(t.padded);
+    digit.rounding = t.rounding;
+  }
+  return args;
 }
 
 }  // namespace
@@ -55,10 +92,13 @@ void allow_convert_columns(u32 log_n, const GpuModel& gpu) {
   if (gpu.index == kDry) return;
   const DeviceGuard guard(gpu.index);
   for (u32 sources = 4; sources <= kMaxFusedSources; sources += 4) {
-    const Instance fused = instance_of(log_n, sources);
-    if (fused.kernel == nullptr || fused.shared_bytes > gpu.shared_bytes) continue;
-    CRENEL_CUDA_TRY(cudaFuncSetAttribute(fused.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         static_cast<int>(fused.shared_bytes)));
+    for (const u32 folded : {0, 2, 4}) {
+      const Instance fused = instance_of(log_n, sources, folded);
+      if (fused.kernel == nullptr || fused.shared_bytes > gpu.shared_bytes) continue;
+      CRENEL_CUDA_TRY(cudaFuncSetAttribute(fused.kernel,
+                                           cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                           static_cast<int>(fused.shared_bytes)));
+    }
   }
 }
 
@@ -67,32 +107,37 @@ void launch_convert_columns(device::Stream& stream, const RingTables& ring,
                             const ring::PolyShape& in_shape, const TransformArgs& passes,
                             u32 first_limb, u32 limbs, const LimbBytes& own) {
   const CudaStream& queue = cuda_stream(stream);
-  const Instance fused = instance_of(in_shape.log_n, padded_sources(tables.max_sources));
+  const u32 folded =
+      tables.folded == nullptr ? 0 : folded_matrices(queue.tuned(Tunable::folded_matrices));
+  const Instance fused = instance_of(in_shape.log_n, padded_sources(tables.max_sources), folded);
+  const u32 last_limb = first_limb + limbs;
+  const u32 copies = in_shape.ring_dim() / kFusedValues * in_shape.polys();
+  const u32 most =
+      std::min(kFusedMaxOutputs, static_cast<u32>(queue.tuned(Tunable::conversion_outputs)));
+  const auto ranges = ranges_of(tables, first_limb, last_limb);
+  const auto items = queue.on(Optimisation::conversion_shape)
+                         ? column_items(ranges, copies, queue.processors(), most)
+                         : equal_column_items(ranges, kConvertPlainOutputs);
   const bool wanted =
       queue.on(Optimisation::convert_columns) && queue.on(Optimisation::held_sources);
-  if (!wanted || fused.kernel == nullptr || fused.shared_bytes > queue.model().shared_bytes) {
+  if (!wanted || fused.kernel == nullptr || fused.shared_bytes > queue.model().shared_bytes ||
+      tables.count > kFusedMaxDigits || items.size() > kFusedMaxItems) {
     launch_base_convert(stream, ring, tables, in, passes.out, in_shape, false, first_limb,
-                        first_limb + limbs);
+                        last_limb);
     launch_column_forward(stream, passes, limbs, own);
     return;
   }
-  ConvertColumnsArgs args = {};
-  args.convert =
-      convert_args(ring, tables, in, passes.out, in_shape, first_limb, first_limb + limbs);
-  args.roots = ring.forward.pairs;
-  args.prime = passes.prime;
-  const u32 tiles = in_shape.ring_dim() / kFusedValues, rows = in_shape.polys() * tables.count;
-  const u32 destinations = std::min(tables.max_destinations, limbs);
-  const u32 most =
-      std::min(kFusedMaxOutputs, static_cast<u32>(queue.tuned(Tunable::conversion_outputs)));
-  args.convert.outputs =
-      queue.on(Optimisation::conversion_shape)
-          ? convert_outputs(tiles * rows, destinations, queue.processors(), kFusedSetup, most)
-          : kConvertPlainOutputs;
-  const dim3 grid(tiles, rows, divide_up(destinations, args.convert.outputs));
+  ConvertColumnsArgs args = columns_args(ring, tables, folded);
+  args.in = in;
+  args.out = passes.out;
+  args.components = in_shape.components;
+  args.first_limb = first_limb;
+  std::copy(items.begin(), items.end(), args.item);
+  const dim3 grid(in_shape.ring_dim() / kFusedValues, in_shape.polys(),
+                  static_cast<u32>(items.size()));
   const auto cost = [&] {
-    return traffic::convert_columns(tables, in_shape.log_n, in_shape.polys(), first_limb,
-                                    first_limb + limbs, args.convert.outputs, kFusedValues);
+    return traffic::convert_columns(tables, in_shape.log_n, in_shape.polys(), first_limb, last_limb,
+                                    items, kFusedValues, folded);
   };
   launch(stream, cost, fused.kernel, grid, kFusedThreads, fused.shared_bytes, args);
 }

@@ -1,14 +1,13 @@
 #include <algorithm>
 
 #include "backends/cuda/poly/device/transform.cuh"
+#include "backends/cuda/poly/host/conversion_rows.h"
 #include "backends/cuda/poly/host/tables.h"
 #include "backends/cuda/poly/kernels/base_convert.cuh"
+#include "backends/cuda/poly/tuning/convert_columns.h"
 
 namespace crenel::backend::cuda {
 namespace {
-
-// x R mod q
-u32 mont(u32 x, const math::Modulus<u32>& m) { return math::mul_mod<u32>(x, m.r, m); }
 
 Pair shoup(u32 x, const math::Modulus<u32>& m) {
   const auto c = math::make_shoup<u32>(x, m.q);
@@ -30,60 +29,6 @@ PrimeConstants constants_of(const ring::PrimeTables& p) {
   c.n_inv = shoup(p.n_inv.value, m);
   c.n_inv_root = shoup(math::mul_mod<u32>(p.n_inv.value, p.inverse_roots[1].value, m), m);
   return c;
-}
-
-// Entry m of a matrix modulo p as the matrix units take it (kernels/base_convert.cuh): byte b of
-// word c is byte c of m 2^8b mod p.
-uint4 bytes_of(u32 m, const math::Modulus<u32>& p) {
-  u32 words[4] = {};
-  for (u32 b = 0; b < 4; ++b) {
-    const u32 shifted = math::mul_mod<u32>(m, (u32(1) << 8 * b) % p.q, p);
-    for (u32 c = 0; c < 4; ++c) words[c] |= (shifted >> 8 * c & 0xff) << 8 * b;
-  }
-  return make_uint4(words[0], words[1], words[2], words[3]);
-}
-
-// Sources, and the rounded quotient as one more.
-u32 columns_of(const rns::BaseConversion& conversion) {
-  return conversion.source.size() + (conversion.rounded() ? 1 : 0);
-}
-
-// The rows of one conversion, and its destinations: minus D takes off what a rounded quotient,
-// one more source, says. Results come divided by R.
-void append_rows(const ConversionInput& input, const ring::Ring& ring, u32 padded,
-                 std::vector<uint4>& matrices, std::vector<ConversionTarget>& targets) {
-  const auto& conversion = *input.conversion;
-  const u32 sources = conversion.source.size();
-  for (u32 i = 0; i < conversion.destination.size(); ++i) {
-    const math::Modulus<u32>& m = ring.modulus(conversion.destination[i]);
-    const auto factored = [&](u32 x) {
-      return input.factors ? math::mul_mod<u32>(x, (*input.factors)[i], m) : x;
-    };
-    u32 offset = conversion.offset[i], minus_d = 0;
-    if (conversion.rounded()) {
-      minus_d = math::neg_mod<u32>(conversion.product[i], m.q);
-      const u32 bias = math::mul_mod<u32>(kQuotientBias % m.q, conversion.product[i], m);
-      offset = math::add_mod<u32>(offset, bias, m.q);
-    }
-    for (u32 j = 0; j < padded; ++j) {
-      const u32 entry = j < sources    ? conversion.matrix[i * sources + j]
-                        : j == sources ? minus_d
-                                       : 0;
-      matrices.push_back(bytes_of(mont(factored(entry), m), m));
-    }
-    targets.push_back({m.q, m.q_inv, mont(factored(offset), m),
-                       static_cast<u32>(input.output->find(conversion.destination[i]))});
-  }
-}
-
-// What the sum of z_j reciprocal_j begins with, so that shifted it is the rounded quotient:
-// z_j is y_j plus half.
-i64 rounding_of(const rns::BaseConversion& conversion) {
-  if (!conversion.rounded()) return 0;
-  i64 rounding = i64(1) << (conversion.shift - 1);
-  for (u32 j = 0; j < conversion.source.size(); ++j)
-    rounding -= static_cast<i64>(u64(conversion.half[j]) * conversion.reciprocal[j]);
-  return rounding;
 }
 
 void append_inverse(const ConversionInput& input, const ring::Ring& ring,
@@ -110,7 +55,7 @@ RingTables upload_ring(const std::shared_ptr<CudaDevice>& device, const ring::Ri
   const std::size_t early = ring.ring_dim() / 16;
   const auto append = [&](const auto& roots, const math::Modulus<u32>& m,
                           std::vector<u32>& to_words, std::vector<uint2>& to_pairs) {
-    for (const auto& root : roots) to_words.push_back(mont(root.value, m));
+    for (const auto& root : roots) to_words.push_back(times_r(root.value, m));
     for (std::size_t i = 0; i < early; ++i)
       to_pairs.push_back(make_uint2(roots[i].value, roots[i].quotient));
   };
@@ -140,17 +85,17 @@ ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
                                     const std::vector<u32>& x_scale) {
   ConversionTables t;
   std::vector<ConversionTable> tables;
-  std::vector<uint4> matrices;
-  std::vector<ConversionTarget> targets;
+  Rows rows;
   std::vector<u32> source_scales, reciprocals;
   std::vector<InverseScale> inverse;
   for (const ConversionInput& input : inputs)
     t.max_sources = std::max(t.max_sources, columns_of(*input.conversion));
+  bool folded = t.max_sources <= kMaxFusedSources && ring.log_n() >= kMinFastLogN;
   for (const ConversionInput& input : inputs) {
     const auto& conversion = *input.conversion;
     ConversionTable table = {};
-    table.matrix = static_cast<u32>(matrices.size());
-    table.target = static_cast<u32>(targets.size());
+    table.matrix = static_cast<u32>(rows.matrices.size());
+    table.target = static_cast<u32>(rows.targets.size());
     table.scale = static_cast<u32>(source_scales.size());
     table.first = input.first;
     table.sources = conversion.source.size();
@@ -161,16 +106,16 @@ ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
     for (u32 j = 0; j < table.padded && conversion.rounded(); ++j)
       reciprocals.push_back(j < table.sources ? conversion.reciprocal[j] : 0);
     table.destinations = conversion.destination.size();
-    append_rows(input, ring, table.padded, matrices, targets);
+    append_rows(input, ring, table.padded, folded, rows);
     for (u32 j = 0; j < table.sources; ++j) {
       table.source_prime.at[j] = static_cast<u8>(conversion.source[j]);
       source_scales.push_back(
-          mont(conversion.source_scale[j].value, ring.modulus(conversion.source[j])));
+          times_r(conversion.source_scale[j].value, ring.modulus(conversion.source[j])));
     }
     table.output_limbs = input.output->size();
     for (u32 l = 0, before = 0; l < table.output_limbs && l < rns::kMaxLimbs; ++l) {
       table.before.at[l] = static_cast<u8>(before);
-      before += before < table.destinations && targets[table.target + before].position == l;
+      before += before < table.destinations && rows.targets[table.target + before].position == l;
     }
     append_inverse(input, ring, inverse);
     tables.push_back(table);
@@ -178,14 +123,19 @@ ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,
   }
   t.count = static_cast<u32>(tables.size());
   TableBuilder builder;
-  const std::size_t tables_at = builder.add(tables), matrices_at = builder.add(matrices);
-  const std::size_t targets_at = builder.add(targets);
+  const std::size_t tables_at = builder.add(tables), matrices_at = builder.add(rows.matrices);
+  const std::size_t targets_at = builder.add(rows.targets);
+  const std::size_t column_targets_at = builder.add(rows.column_targets);
+  if (!folded) rows.folded.clear();
+  const std::size_t folded_at = builder.add(rows.folded);
   const std::size_t scales_at = builder.add(source_scales), inverse_at = builder.add(inverse);
   const std::size_t x_at = builder.add(x_scale), reciprocals_at = builder.add(reciprocals);
   t.memory = std::make_unique<DeviceBytes>(device, builder.bytes().data(), builder.bytes().size());
   t.tables = at<ConversionTable>(*t.memory, tables_at);
   t.matrices = at<uint4>(*t.memory, matrices_at);
   t.targets = at<ConversionTarget>(*t.memory, targets_at);
+  t.column_targets = at<ColumnTarget>(*t.memory, column_targets_at);
+  if (folded) t.folded = at<uint4>(*t.memory, folded_at);
   t.source_scales = at<u32>(*t.memory, scales_at);
   t.reciprocals = at<u32>(*t.memory, reciprocals_at);
   t.inverse = at<InverseScale>(*t.memory, inverse_at);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backends/cuda/memory.h"
-#include "backends/cuda/poly/device/conversion.cuh"
+#include "backends/cuda/poly/host/conversion_rows.h"
 #include "device/poly/kernels.h"
 
 namespace crenel::backend::cuda {
@@ -33,6 +33,8 @@ struct ConversionTables final : device::DeviceTable {
   const ConversionTable* tables = nullptr;
   const uint4* matrices = nullptr;
   const ConversionTarget* targets = nullptr;
+  const ColumnTarget* column_targets = nullptr;  ///< as many, of the same conversions
+  const uint4* folded = nullptr;  ///< [destination][folded_words()], null where none are folded
   const u32* source_scales = nullptr;
   const u32* reciprocals = nullptr;
   const InverseScale* inverse = nullptr;  ///< per limb of the inverse transform in front
@@ -40,14 +42,6 @@ struct ConversionTables final : device::DeviceTable {
   u32 count = 0;
   u32 max_sources = 0;  ///< a rounded quotient counts as one
   u32 max_destinations = 0;
-};
-
-/// One conversion as the host knows it.
-struct ConversionInput {
-  const rns::BaseConversion* conversion;
-  u32 first;                        ///< position of its first source limb in the input
-  const rns::LimbSet* output;       ///< limbs of the output component
-  const std::vector<u32>* factors;  ///< per destination, multiplies the result; null: 1
 };
 
 ConversionTables upload_conversions(const std::shared_ptr<CudaDevice>& device,

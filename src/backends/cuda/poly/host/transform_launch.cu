@@ -79,8 +79,11 @@ void column_forward_of(device::Stream& stream, const TransformArgs& args, u32 li
 }
 
 template <u32 LogN>
-void column_inverse_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
+void column_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs,
                        const InverseScale* scales) {
+  // a base conversion follows
+  args.early =
+      scales != nullptr && cuda_stream(stream).tuned(Tunable::conversion_early) != 0 ? 1 : 0;
   const dim3 grid = column_grid(args, limbs);
   const auto cost = [&] { return traffic::column_pass("column_inverse", args, limbs, no_limbs()); };
   launch(stream, cost,

@@ -11,7 +11,7 @@
 // quotient, a small integer, is one more source.
 #pragma once
 
-#include "backends/cuda/poly/device/conversion.cuh"
+#include "backends/cuda/poly/device/folded.cuh"
 #include "backends/cuda/poly/tuning/base_convert.h"
 
 namespace crenel::backend::cuda {
@@ -42,6 +42,9 @@ struct ByteSums {
   /// What the sums begin with: 0, or a residue below 2^31 when they have 20 sources at most.
   __device__ __forceinline__ explicit ByteSums(u32 start = 0) : low{start, start, 0, 0} {}
 
+  /// Likewise, as four words in shared memory.
+  __device__ __forceinline__ explicit ByteSums(uint4 v) : low{v.x, v.y, v.z, v.w} {}
+
   /// The same, computed once: the compiler would make it again for every product.
   __device__ __forceinline__ ByteSums opaque() const {
     ByteSums sums = *this;
@@ -66,17 +69,20 @@ struct ByteSums {
     const u32 h = high[coefficient] + (high[2 + coefficient] << 8);
     return mad_wide(h, 1u << 16, u64(l));
   }
-  /// The same, reduced to [0, 2q). Halves of words are moved by permutations: of shifts ptxas makes
-  /// wide products again, and the multiplier pipe is what butterflies wait for.
+  /// The same, reduced to [0, 2q).
   __device__ __forceinline__ u32 reduce(u32 coefficient, u32 q, u32 q_inv) const {
     const u32 l = low[coefficient] + (low[2 + coefficient] << 8);
     const u32 h = high[coefficient] + (high[2 + coefficient] << 8);
     u32 lo, hi;
-    asm("{\n\t.reg .u32 s, t;\n\tprmt.b32 s, %2, 0, 0x1044;\n\tprmt.b32 t, %2, 0, 0x4432;\n\t"
-        "add.cc.u32 %0, s, %3;\n\taddc.u32 %1, t, %4;\n\t}"
-        : "=r"(lo), "=r"(hi)
-        : "r"(h), "r"(l), "r"(q));
+    add_halves(l, h, q, lo, hi);
     return hi - mul_hi_wide(lo * q_inv, q);
+  }
+  /// Of a folded conversion (device/folded.cuh), reduced to [0, 2q).
+  __device__ __forceinline__ u32 reduce(u32 coefficient, float scale, float shift, u32 q,
+                                        u32 exponent) const {
+    return reduce_estimated(low[coefficient] + (low[2 + coefficient] << 8),
+                            high[coefficient] + (high[2 + coefficient] << 8), scale, shift, q,
+                            exponent);
   }
 };
 
@@ -121,9 +127,9 @@ __device__ __forceinline__ void add_quotient(i64 (&sum)[Run], const u32 (&z)[Run
     sum[k] = static_cast<i64>(mad_wide(z[k], reciprocal, static_cast<u64>(sum[k])));
 }
 /// The biased quotients of a column, from what its four threads have summed.
-template <u32 Run>
+template <u32 Run, class Table>
 __device__ __forceinline__ void quotients(u32 (&u)[Run], const i64 (&sum)[Run],
-                                          const ConversionTable& table) {
+                                          const Table& table) {
 #pragma unroll
   for (u32 k = 0; k < Run; ++k) {
     i64 whole = sum[k] + __shfl_xor_sync(~0u, sum[k], 1);

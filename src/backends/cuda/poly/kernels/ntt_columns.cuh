@@ -76,6 +76,7 @@ template <u32 LogN, InverseTail Tail>
 __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
     column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
   begin_kernel();
+  if (args.early != 0) release_next();
   constexpr u32 Bits = kColumnBits<LogN>, kRow = kRowBits<LogN>, kHigh = Bits - 4;
   constexpr u32 kColumns = kTileColumns<Bits>;
   __shared__ u32 tile[kColumnTileWords<Bits>];

@@ -16,8 +16,27 @@ inline constexpr u32 kFusedTogether = kConvertTogether;
 inline constexpr u32 kFusedMaxOutputs = 64;
 /// Sources (a multiple of four) with an instance; rings are listed in host/convert_columns.cu.
 inline constexpr u32 kMaxFusedSources = 16;
+/// Sources up to which registers suffice for the values of both turns of a warp together, and for
+/// two columns a thread in the second round.
+inline constexpr u32 kJointSources = 16, kWideSources = 12;
+/// Digits and items of a launch at most.
+inline constexpr u32 kFusedMaxDigits = 32, kFusedMaxItems = 128;
 
-/// Bringing the sources of a block costs about as much as so many destinations (convert_outputs).
-inline constexpr u32 kFusedSetup = 5;
+/// Matrices a conversion begins with (Tunable::folded_matrices): 4, or 2, of which the second one
+/// is that of the upper half of a thread's values; 0 is one that is not folded.
+inline constexpr u32 kFoldedMatrices = 4;
+constexpr u32 folded_matrices(u64 wanted) { return wanted >= 4 ? 4 : wanted >= 2 ? 2 : 0; }
+
+/// Whether its blocks may start while the pass before it ends (Tunable::conversion_early). A block
+/// takes a whole multiprocessor, so none pile up on those that end first.
+inline constexpr u32 kConversionEarly = 1;
+
+/// Bringing the sources of a block costs about as much as so many destinations (column_items).
+inline constexpr u32 kFusedSetup = 6;
+
+/// Destinations that a block takes on: `count` of a digit from its `begin`-th on.
+struct ColumnItem {
+  u8 digit, begin, count;
+};
 
 }  // namespace crenel::backend::cuda

@@ -1,0 +1,95 @@
+// How the destinations of a launch of convert_columns are divided among its blocks. No CUDA.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "backends/cuda/poly/tuning/convert_columns.h"
+
+namespace crenel::backend::cuda {
+
+/// Destinations [begin, end) of one digit.
+struct ColumnRange {
+  u32 begin, end;
+};
+
+inline u32 column_steps(u32 destinations) {
+  return (destinations + kFusedTogether - 1) / kFusedTogether;
+}
+
+inline void append_item(std::vector<ColumnItem>& items, u32 digit, u32 begin, u32 end) {
+  items.push_back({static_cast<u8>(digit), static_cast<u8>(begin), static_cast<u8>(end - begin)});
+}
+
+/// As few items a digit as have `most` steps each, of about as many steps.
+inline std::vector<ColumnItem> even_items(const std::vector<ColumnRange>& ranges, u32 most) {
+  std::vector<ColumnItem> items;
+  for (u32 digit = 0; digit < ranges.size(); ++digit) {
+    const auto [begin, end] = ranges[digit];
+    if (begin >= end) continue;
+    u32 steps = column_steps(end - begin), groups = (steps + most - 1) / most;
+    for (u32 at = begin; at < end; --groups) {
+      const u32 share = (steps + groups - 1) / groups;
+      const u32 next = std::min(at + share * kFusedTogether, end);
+      append_item(items, digit, at, next);
+      steps -= share, at = next;
+    }
+  }
+  std::stable_sort(items.begin(), items.end(), [](const ColumnItem& a, const ColumnItem& b) {
+    const u32 of_a = column_steps(a.count), of_b = column_steps(b.count);
+    return of_a != of_b ? of_a > of_b : a.begin > b.begin;
+  });
+  return items;
+}
+
+/// Items of `outputs` destinations each.
+inline std::vector<ColumnItem> equal_column_items(const std::vector<ColumnRange>& ranges,
+                                                  u32 outputs) {
+  std::vector<ColumnItem> items;
+  for (u32 digit = 0; digit < ranges.size(); ++digit)
+    for (u32 at = ranges[digit].begin; at < ranges[digit].end; at += outputs)
+      append_item(items, digit, at, std::min(at + outputs, ranges[digit].end));
+  return items;
+}
+
+/// When the last of `processors` has done all `items`, in destinations' worth.
+inline u64 column_makespan(const std::vector<ColumnItem>& items, u32 copies, u32 processors) {
+  std::map<u64, u64> loads = {{0, processors}};  // how many processors are busy until when
+  for (const ColumnItem& item : items) {
+    const u64 cost = kFusedSetup + u64(kFusedTogether) * column_steps(item.count);
+    for (u64 left = copies; left > 0;) {
+      const auto first = loads.begin();
+      const u64 taken = std::min(first->second, left), until = first->first + cost;
+      if (taken == first->second)
+        loads.erase(first);
+      else
+        first->second -= taken;
+      loads[until] += taken;
+      left -= taken;
+    }
+  }
+  return loads.rbegin()->first;
+}
+
+/// Items for all digits' `ranges`, each to be done for `copies` tiles and polynomials, the longest
+/// first and of those the last destinations first (the pass after it starts with the first ones).
+/// No item has more than `most` destinations, a multiple of eight; which number leaves the least
+/// for the busiest of `processors` is found by dividing them as the GPU will: in order, to who is
+/// free first.
+inline std::vector<ColumnItem> column_items(const std::vector<ColumnRange>& ranges, u32 copies,
+                                            u32 processors, u32 most) {
+  std::vector<ColumnItem> best;
+  u64 best_span = ~u64(0);
+  u32 longest = 0;
+  for (const ColumnRange& range : ranges)
+    longest = std::max(longest, column_steps(range.end - std::min(range.begin, range.end)));
+  for (u32 steps = std::min(longest, most / kFusedTogether); steps > 0; --steps) {
+    auto items = even_items(ranges, steps);
+    const u64 span = column_makespan(items, copies, processors);
+    if (span < best_span) best = std::move(items), best_span = span;
+  }
+  return best;
+}
+
+}  // namespace crenel::backend::cuda
