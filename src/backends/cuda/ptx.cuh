@@ -128,11 +128,6 @@ __device__ __forceinline__ uint2 load_streaming2(const u32* p, u64 policy) {
   return v;
 }
 
-// Starts bringing the sector of an address from memory to L2.
-__device__ __forceinline__ void prefetch_sector(const u32* p) {
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(p) : "memory");
-}
-
 // Copies in the background; a test that runs kernels on the host brings its own.
 #if defined(__CUDACC__)
 // `Bytes` (4, 8 or 16) from global to shared memory, in the background, with no register between;

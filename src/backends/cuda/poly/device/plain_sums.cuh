@@ -82,15 +82,6 @@ class GiantSums {
     }
   }
 
-  /// Starts bringing the plaintexts of a column to L2, a lane a sector of what its warp will read.
-  __device__ __forceinline__ void prefetch(const PlainArgs& args, const GridColumn& column) const {
-    constexpr u32 kSectors = 4 * kValues;
-    const u32 lane = threadIdx.x % 32;
-    const u32* entry = words_ + column.offset - kValues * lane + 8 * (lane % kSectors);
-    for (u32 g = lane / kSectors; g < Giants; g += 32 / kSectors)
-      if (column.giants >> g & 1) prefetch_sector(entry + g * args.giant_stride);
-  }
-
   /// Adds the products of x, below q, with the plaintexts read. Two products on top of a folded sum
   /// stay below 2 q R.
   __device__ __forceinline__ void add(const GridColumn& column, const u32 (&x)[2][kValues], u32 q) {

@@ -47,18 +47,6 @@ struct SharedDigits {
   }
 };
 
-/// Starts bringing a step's key words to L2, a lane a sector of what its warp will read.
-template <u32 Values>
-__device__ __forceinline__ void prefetch_keys(const HoistedArgs& args, const HoistedStep& step,
-                                              const u32* key, u32 at) {
-  constexpr u32 kSectors = 4 * Values;
-  const u32 lane = threadIdx.x % 32;
-  const u32 granule = ring::galois_eval_source(at, step.element, args.log_n) & ~(32 * Values - 1);
-  const u32* words = key + granule + 8 * (lane % kSectors);
-  for (u32 t = lane / kSectors; t < 2 * args.count; t += 32 / kSectors)
-    prefetch_sector(words + (t >> 1) * step.key.digit_stride + (t & 1) * step.key.component_stride);
-}
-
 template <u32 Values>
 __device__ __forceinline__ void fold_sums(u64 (&sum)[2][Values], u32 q) {
 #pragma unroll
@@ -71,7 +59,7 @@ __device__ __forceinline__ void fold_sums(u64 (&sum)[2][Values], u32 q) {
 /// entries, those of a tile next to each other, z limbs. Entries that a group lacks are read as its
 /// last one and not computed.
 template <u32 Giants, u32 Entries, bool Full, u32 Digits>
-__global__ void __launch_bounds__(kPlainThreads, kSharedBlocksPerSm<Giants, Entries, Digits>)
+__global__ void __launch_bounds__(kPlainThreads, kSharedBlocksPerSm<Giants, Entries>)
     shared_sums(const __grid_constant__ SharedSumArgs shared) {
   begin_kernel();
   using Sums = GiantSums<Giants, Full, Entries>;
@@ -102,13 +90,6 @@ __global__ void __launch_bounds__(kPlainThreads, kSharedBlocksPerSm<Giants, Entr
     b_offset[e] = min(e, count - 1) * args.b.batch_stride;
   }
   Sums sums(args.plain, limb, log_n, at);
-  const auto prefetch = [&](u32 s) {
-    if (!kPrefetched<Giants, Entries> || s >= args.steps || log_n < kLogGranule) return;
-    const HoistedStep& step = args.step[s];
-    if (args.turned || step.element != 1) prefetch_keys<kValues>(args, step, keys[s], at);
-    if constexpr (Full) sums.prefetch(args.plain, step.column);
-  };
-  for (u32 s = 1; s < kStepsAhead; ++s) prefetch(s);
   for (u32 s = 0; s < args.steps; ++s) {
     const HoistedStep& step = args.step[s];
     const bool has_key = args.turned || step.element != 1;
@@ -142,7 +123,6 @@ __global__ void __launch_bounds__(kPlainThreads, kSharedBlocksPerSm<Giants, Entr
       sums.add(step.column, e, x, m.q);
     };
     if (!has_key) {
-      prefetch(s + kStepsAhead);
       const u32* words = args.a.limb(first, 0, limb, log_n) + from;
 #pragma unroll
       for (u32 e = 0; e < Entries; ++e) {
@@ -157,7 +137,6 @@ __global__ void __launch_bounds__(kPlainThreads, kSharedBlocksPerSm<Giants, Entr
       SharedDigits<Digits, Entries, kValues> words;
       words.load(args, step, args.digits.limb(first, 0, limb, log_n) + from, offset, keys[s] + from,
                  policy);
-      prefetch(s + kStepsAhead);
 #pragma unroll
       for (u32 e = 0; e < Entries; ++e) {
         if (e >= count) break;
@@ -166,7 +145,6 @@ __global__ void __launch_bounds__(kPlainThreads, kSharedBlocksPerSm<Giants, Entr
         finish(e, sum);
       }
     } else {
-      prefetch(s + kStepsAhead);
       u64 sum[Entries][2][kValues] = {};
       const u32* digits = args.digits.limb(first, 0, limb, log_n) + from;
       const u32* key = keys[s] + from;

@@ -30,18 +30,11 @@ inline constexpr u32 kPlainBlocksPerSm = 4;
 /// Entries of a batch that a thread takes together: kFewEntries with up to kFewGiants giant steps,
 /// kManyEntries with up to half as many.
 inline constexpr u32 kFewEntries = 2, kManyEntries = 4;
-/// Blocks a multiprocessor of such a kernel: as many as fit without spilling.
-template <u32 Giants, u32 Entries, u32 Digits>
-inline constexpr u32 kSharedBlocksPerSm = Entries == kFewEntries && Digits != 4 ? 4
+/// Blocks a multiprocessor of such a kernel: as many as fit without spilling. Not measured yet.
+template <u32 Giants, u32 Entries>
+inline constexpr u32 kSharedBlocksPerSm = Entries == kFewEntries                ? 4
                                           : Entries == 1 && Giants < kFewGiants ? 6 - Giants
                                                                                 : 3;
-/// Whether key words and plaintexts are brought to L2 some steps ahead of their use. On an H200 sums
-/// of few giant steps of one entry move 3.9 to 4.1 TB/s of the memory by the warps that fit, so they
-/// do without; the others moved 1.7 to 3.2 when every step waited for the memory.
-template <u32 Giants, u32 Entries>
-inline constexpr bool kPrefetched = Entries > 1 || Giants >= kFewGiants;
-inline constexpr u32 kStepsAhead = 2;
-
 /// Whether warps of a block take runs of values that rotations bring to each other (device/walk.h).
 inline constexpr u32 kSumsWalk = 1;
 
