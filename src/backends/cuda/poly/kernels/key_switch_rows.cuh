@@ -96,8 +96,10 @@ __global__ void __launch_bounds__(kRowBlockThreads, kKeySwitchBlocksPerSm)
       fetch_row_twiddles<Bits>(heaps, place.row_in_block(), roots, node, place.i);
   fetch(0);
   const u32 out_limb = tail.first_limb + limb;
+  // Of the key values of the second digit a component for each entry.
+  u32* const free_words = keys + (2 + half) * kBlockWords;
   const SwitchWork<Bits> work{
-      args.primes[id], args.log_n,          batch, out_limb, place, keys + 2 * kBlockWords,
+      args.primes[id], args.log_n,          batch, out_limb, place, free_words,
       kStep,           rows + row_in_block, tile};
   [[maybe_unused]] const auto early = [&] {
     if constexpr (!Form::kPlain)
