@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kKeySwitchBlocksPerSm)
     key_switch_rows(const __grid_constant__ TransformArgs args,
                     const __grid_constant__ KeySwitchTail tail, const __grid_constant__ Form form) {
   begin_kernel();
-  extern __shared__ __align__(16) u32 shared[];
+  u32* const shared = dynamic_shared();
   constexpr u32 kBlockWords = kTileRows<Bits> << Bits, kStep = 4 * kRowThreads<Bits>;
   const RowPlace<Bits> place;
   const u32 limb = place.limb, id = args.prime.at[limb], batch = blockIdx.y;
