@@ -148,6 +148,7 @@ def test_profile_collects_only_inside(dry):
     ev = dry.evaluator(client.evaluation_keys(rotations=[1]))
     with crenel.profile(dry) as account:
         ev.multiply(a, a)
+        ev.add(a, a)
         with pytest.raises(ckks.StateError), crenel.profile(dry):
             pass
     count = len(account)

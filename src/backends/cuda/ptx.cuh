@@ -128,8 +128,19 @@ __device__ __forceinline__ uint2 load_streaming2(const u32* p, u64 policy) {
   return v;
 }
 
-// Copies in the background; a test that runs kernels on the host brings its own.
+// What a test that runs kernels on the host brings its own of: dynamic shared memory, a whole store
+// and copies in the background.
 #if defined(__CUDACC__)
+__device__ __forceinline__ u32* dynamic_shared() {
+  extern __shared__ __align__(16) u32 shared[];
+  return shared;
+}
+// One store of 16 bytes, also where the compiler would rather select values for stores of words.
+__device__ __forceinline__ void store_whole(u32* p, uint4 v) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z),
+               "r"(v.w)
+               : "memory");
+}
 // `Bytes` (4, 8 or 16) from global to shared memory, in the background, with no register between;
 // 16 pass by L1.
 template <u32 Bytes>
@@ -158,12 +169,6 @@ __device__ __forceinline__ void wait_for_copies_but() {
 
 __device__ __forceinline__ uint4 load4(const u32* p) { return *reinterpret_cast<const uint4*>(p); }
 __device__ __forceinline__ void store4(u32* p, uint4 v) { *reinterpret_cast<uint4*>(p) = v; }
-/// One store of 16 bytes, also where the compiler would rather select among stores of words.
-__device__ __forceinline__ void store_whole(u32* p, uint4 v) {
-  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z),
-               "r"(v.w)
-               : "memory");
-}
 __device__ __forceinline__ uint2 load2(const u32* p) { return *reinterpret_cast<const uint2*>(p); }
 __device__ __forceinline__ void store2(u32* p, uint2 v) { *reinterpret_cast<uint2*>(p) = v; }
 

@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kRowBlockThreads, kKeySwitchBlocksPerSm)
     key_switch_rows(const __grid_constant__ TransformArgs args,
                     const __grid_constant__ KeySwitchTail tail, const __grid_constant__ Form form) {
   begin_kernel();
-  extern __shared__ __align__(16) u32 shared[];
+  u32* const shared = dynamic_shared();
   constexpr u32 kRows = kKeySwitchRows<Bits, Entries>, kBlockWords = kRows << Bits;
   constexpr u32 kStep = 4 * kKeySwitchThreads<Entries>;
   constexpr u32 kTileWords = kRows * kRowTileStride<Bits>,
