@@ -28,6 +28,7 @@ inline u32 mul_hi_wide(u32 a, u32 b) { return static_cast<u32>(u64(a) * b >> 32)
 inline void mul_wide(u32 a, u32 b, u32& lo, u32& hi) { lo = a * b, hi = mul_hi_wide(a, b); }
 inline u64 mad_wide(u32 a, u32 b, u64 acc) { return acc + u64(a) * b; }
 inline void wait_for_copies() {}
+inline void barrier() { __syncthreads(); }
 inline u32* dynamic_shared() { return reinterpret_cast<u32*>(block_memory()); }
 inline void store_whole(u32* p, uint4 v) { store4(p, v); }
 }  // namespace crenel::backend::cuda
@@ -68,6 +69,7 @@ struct Case {
 
   ring::Ring ring{LogN, largest_primes(LogN, kLimbs)};  // the largest: sums have the least room
   u32 digits, batch;
+  bool entries_in_pairs = false;  ///< two batch entries a block
   Rng rng = test_rng();
   std::vector<PrimeConstants> primes;
   std::vector<u32> last[2];  // forward, inverse
@@ -119,6 +121,14 @@ struct Case {
   }
   dim3 grid(u32 polys, u32 limbs) const { return {(kN >> kBits) / kTileRows<kBits>, polys, limbs}; }
 
+  template <u32 Entries, class Form>
+  void launch(const TransformArgs& args, const KeySwitchTail& tail, const Form& form) const {
+    constexpr u32 kThreads = kKeySwitchThreads<kBits, Entries>;
+    const dim3 blocks = {(kN >> kBits) / kKeySwitchRows<kBits, Entries>,
+                         (batch + Entries - 1) / Entries, kLimbs};
+    launch_blocks([&](const TransformArgs& a) { key_switch_rows<kBits, Entries>(a, tail, form); },
+                  blocks, 1, Entries * kThreads, args, kThreads);
+  }
   // With an addend of so many components and limbs.
   template <class Form>
   void run(const Form& form, u32 components, u32 limbs) {
@@ -133,8 +143,10 @@ struct Case {
     tail.key = {key.words.data(), nullptr, 0, component, 2 * component};
     out = before;
     const TransformArgs args = arguments(0, raised.input(), out.poly(), digits);
-    launch_blocks([&](const TransformArgs& a) { key_switch_rows<kBits>(a, tail, form); },
-                  grid(batch, kLimbs), 1, kRowThreads<kBits>, args);
+    if (entries_in_pairs)
+      launch<2>(args, tail, form);
+    else
+      launch<1>(args, tail, form);
   }
   // Digits times the key and the addend, with these own limbs.
   u32 switched(u32 b, u32 c, u32 l, u32 i, Words& of, u32 components, u32 limbs) {
@@ -219,12 +231,15 @@ struct Case {
   }
 
   void every_form() {
-    run(PlainSwitch(), 2, kWindow);
-    expect("plain",
-           [&](u32 b, u32 c, u32 l, u32 i) { return switched(b, c, l, i, own, 2, kWindow); });
-    turned(false), turned(true);
-    product<true>(1, false), product<true>(2, false);
-    product<false>(1, false), product<false>(2, true);
+    for (const bool two : {false, true}) {
+      entries_in_pairs = two;
+      run(PlainSwitch(), 2, kWindow);
+      expect("plain",
+             [&](u32 b, u32 c, u32 l, u32 i) { return switched(b, c, l, i, own, 2, kWindow); });
+      turned(false), turned(true);
+      product<true>(1, false), product<true>(2, false);
+      product<false>(1, false), product<false>(2, true);
+    }
   }
 };
 

@@ -27,9 +27,10 @@ class HostBlocks {
     return blocks;
   }
 
-  /// `blocks` blocks of `threads` threads, the first with this index.
-  void run(dim3 first, u32 blocks, u32 threads, const std::function<void()>& body) {
-    body_ = &body, first_ = first, threads_ = threads;
+  /// `blocks` blocks of `threads` threads, `width` of them with the same y, the first with this
+  /// index.
+  void run(dim3 first, u32 blocks, u32 threads, u32 width, const std::function<void()>& body) {
+    body_ = &body, first_ = first, threads_ = threads, width_ = width;
     fibers_.assign(blocks * threads, {});
     stacks_.resize(fibers_.size() * kStack), memory_.resize(blocks * kShared);
     all_ = {}, blocks_.assign(blocks, {}), warps_.assign((fibers_.size() + 31) / 32, {});
@@ -92,7 +93,7 @@ class HostBlocks {
   }
   void resume(u32 i) {
     at_ = i;
-    threadIdx = {i % threads_, 0, 0};
+    threadIdx = {i % threads_ % width_, i % threads_ / width_, 0};
     blockIdx = {first_.x + i / threads_, first_.y, first_.z};
     if (_setjmp(scheduler_) != 0) return;
     Fiber& fiber = fibers_[i];
@@ -130,7 +131,7 @@ class HostBlocks {
 
   const std::function<void()>* body_ = nullptr;
   dim3 first_;
-  u32 threads_ = 0, at_ = 0;
+  u32 threads_ = 0, width_ = 0, at_ = 0;
   std::vector<Fiber> fibers_;
   std::vector<char> stacks_;
   std::vector<u8> memory_;
@@ -142,13 +143,15 @@ class HostBlocks {
 
 /// Every block of a launch, a cluster at a time.
 template <class Kernel, class Args>
-void launch_blocks(Kernel kernel, dim3 grid, u32 cluster, u32 threads, const Args& args) {
+void launch_blocks(Kernel kernel, dim3 grid, u32 cluster, u32 threads, const Args& args,
+                   u32 width = 0) {
   const std::function<void()> body = [&] { kernel(args); };
-  blockDim = {threads, 1, 1}, gridDim = grid;
+  if (width == 0) width = threads;
+  blockDim = {width, threads / width, 1}, gridDim = grid;
   for (u32 z = 0; z < grid.z; ++z)
     for (u32 y = 0; y < grid.y; ++y)
       for (u32 x = 0; x < grid.x; x += cluster)
-        HostBlocks::current().run({x, y, z}, cluster, threads, body);
+        HostBlocks::current().run({x, y, z}, cluster, threads, width, body);
 }
 
 }  // namespace crenel::test

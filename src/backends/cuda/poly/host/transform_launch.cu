@@ -110,8 +110,8 @@ template <u32 Bits>
 void row_divide_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
                    const DivideTail& tail) {
   const auto cost = [&] { return traffic::row_divide(args, limbs, tail); };
-  const dim3 grid((1u << (args.log_n - Bits)) / kDivideRows<Bits>, args.polys, limbs);
-  launch(stream, cost, row_divide<Bits>, grid, kRowBlockThreads, kRowDivideBytes<Bits>, args, tail);
+  launch(stream, cost, row_divide<Bits>, dim3(row_tiles(args), args.polys, limbs),
+         kRowThreads<Bits>, kRowDivideBytes<Bits>, args, tail);
 }
 
 template <u32 Bits, u32 Entries, class Form>
@@ -123,8 +123,8 @@ void key_switch_rows_of(device::Stream& stream, const TransformArgs& args, u32 l
   const dim3 grid((1u << (args.log_n - Bits)) / kKeySwitchRows<Bits, Entries>,
                   divide_up(args.polys / args.components, Entries), limbs);
   launch(stream, cost, key_switch_rows<Bits, Entries, Form>, grid,
-         dim3(kKeySwitchThreads<Entries>, Entries), kKeySwitchRowBytes<Bits, Entries>, args, tail,
-         form);
+         dim3(kKeySwitchThreads<Bits, Entries>, Entries), kKeySwitchRowBytes<Bits, Entries>, args,
+         tail, form);
 }
 
 template <u32 Bits, class Form>

@@ -20,10 +20,10 @@ struct KeySwitchTail {
 };
 
 /// Threads of a block for each of its entries, and the rows they work on.
-template <u32 Entries>
-inline constexpr u32 kKeySwitchThreads = kRowBlockThreads / Entries;
 template <u32 Bits, u32 Entries>
-inline constexpr u32 kKeySwitchRows = kKeySwitchThreads<Entries> >> (Bits - 4);
+inline constexpr u32 kKeySwitchThreads = Entries == 1 ? kRowThreads<Bits> : 32;
+template <u32 Bits, u32 Entries>
+inline constexpr u32 kKeySwitchRows = kKeySwitchThreads<Bits, Entries> >> (Bits - 4);
 
 /// Of each entry tile, twiddles and the rows of one digit; the key values of two digits.
 template <u32 Bits, u32 Entries>
@@ -45,13 +45,14 @@ __device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q
 /// component of the key for both; they wait for each other once a digit. The last entry of an odd
 /// batch has its block to itself.
 template <u32 Bits, u32 Entries, class Form>
-__global__ void __launch_bounds__(kRowBlockThreads, kKeySwitchBlocksPerSm)
+__global__ void __launch_bounds__(Entries* kKeySwitchThreads<Bits, Entries>,
+                                  Entries == 1 ? kKeySwitchBlocksPerSm : kKeySwitchPairsPerSm)
     key_switch_rows(const __grid_constant__ TransformArgs args,
                     const __grid_constant__ KeySwitchTail tail, const __grid_constant__ Form form) {
   begin_kernel();
   u32* const shared = dynamic_shared();
   constexpr u32 kRows = kKeySwitchRows<Bits, Entries>, kBlockWords = kRows << Bits;
-  constexpr u32 kStep = 4 * kKeySwitchThreads<Entries>;
+  constexpr u32 kStep = 4 * kKeySwitchThreads<Bits, Entries>;
   constexpr u32 kTileWords = kRows * kRowTileStride<Bits>,
                 kHeapWords = kRows * 2 << kRowRound<Bits>;
   const RowPlace<Bits> place = row_place<Bits>(kRows);

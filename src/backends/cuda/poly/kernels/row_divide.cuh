@@ -14,34 +14,31 @@ struct DivideTail {
   u32 addend_components;
 };
 
-template <u32 Bits>
-inline constexpr u32 kDivideRows = kRowBlockThreads >> (Bits - 4);  ///< of a block
-/// Tile, twiddles, and the values of x and the addend that a block will need.
+/// Tile, and the values of x and the addend that a block will need.
 template <u32 Bits>
 inline constexpr u32 kRowDivideBytes =
-    kDivideRows<Bits> * (kRowTileStride<Bits> + (2u << kRowRound<Bits>)+(2u << Bits)) * 4;
+    (kRowTileWords<Bits> + kRowHeapWords<Bits> + 2 * (kTileRows<Bits> << Bits)) * 4;
 
 /// Grid as row_forward, one polynomial a block. x and the addend travel to shared memory while the
 /// transform runs; every thread reads only what it has fetched itself.
 template <u32 Bits>
-__global__ void __launch_bounds__(kRowBlockThreads, kDivideBlocksPerSm)
+__global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     row_divide(const __grid_constant__ TransformArgs args,
                const __grid_constant__ DivideTail tail) {
   begin_kernel();
   extern __shared__ __align__(16) u32 shared[];
-  constexpr u32 kRows = kDivideRows<Bits>;
-  const RowPlace<Bits> place = row_place<Bits>(kRows);
+  const RowPlace<Bits> place;
   const u32 limb = place.limb, id = args.prime.at[limb];
   const u32 b = blockIdx.y / args.components, c = blockIdx.y % args.components;
-  u32* heaps = shared + kRows * kRowTileStride<Bits>;
-  u32* x = heaps + (kRows * 2 << kRowRound<Bits>)+4 * threadIdx.x;
+  u32* heaps = shared + kRowTileWords<Bits>;
+  u32* x = heaps + kRowHeapWords<Bits> + 4 * threadIdx.x;
   const u32 node = place.node(args.log_n);
   const ShoupTwiddles roots = shoup_twiddles(args, id, args.log_n);
   const SharedTwiddles first_round =
       fetch_row_twiddles<Bits>(heaps, place.row_in_block(), roots, node, place.i);
   commit_copies();
-  u32* y = x + (kRows << Bits);
-  constexpr u32 kStep = 4 * kRowBlockThreads;
+  u32* y = x + (kTileRows<Bits> << Bits);
+  constexpr u32 kStep = 4 * kRowThreads<Bits>;
   const u32 x_position = tail.x_position.at[limb];
   const bool has_x = x_position != kNone, has_addend = c < tail.addend_components;
 #pragma unroll

@@ -43,15 +43,15 @@ inline constexpr u32 kRowThreads = row_threads(Bits);
 //                         3: 128.6 77.6 248.8 | 46.2 48.5 118.5
 //     (an earlier version, no hmult) 4: 127.9 80.3 | 50.9 53.4   5: 125.5 82.0 | 53.7 55.1 (spills)
 //   kRowPolysPerBlock     4: 129.0 82.0   1: 128.3 82.1
-//   kKeySwitchBlocksPerSm (key_switch, of 256 threads)  2: 212.3   3: 215.1 (spills)   4: 224.5
+//   kKeySwitchBlocksPerSm (key_switch)  2: 212.3   3: 215.1 (spills)   4: 224.5
 
 /// Blocks that shall be resident on a multiprocessor (bounds the registers of a thread).
 inline constexpr u32 kNttBlocksPerSm = 4;
-/// Threads of a block of the row passes that end in something more (key product, division). Warps
-/// of a row pass have nothing to do with each other, so blocks are small: those of a launch are
-/// spread evenly, and first loads of one pass while others compute. Not measured yet: 256 before.
-inline constexpr u32 kRowBlockThreads = 64;
-inline constexpr u32 kKeySwitchBlocksPerSm = 8, kDivideBlocksPerSm = 16;
+inline constexpr u32 kKeySwitchBlocksPerSm = 2;
+/// The same of blocks of two warps, a ciphertext each: as many warps. Larger blocks of pairs would
+/// wait for each other's first loads; without pairs, as in divisions, blocks of 64 and of 256
+/// threads draw (H200, dev/kernels/README.md, b19).
+inline constexpr u32 kKeySwitchPairsPerSm = 8;
 
 /// What a chain of launches (base conversion, column pass, row pass) writes at a time for each
 /// ciphertext, beside a second-level cache of so many bytes. More than it holds: smaller parts move
