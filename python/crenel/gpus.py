@@ -116,7 +116,13 @@ class Divided:
 
 
 def divided(
-    records: Sequence[Record], ring_dim: int, gpus: int, way: str, ceilings: Ceilings, links: Links
+    records: Sequence[Record],
+    ring_dim: int,
+    gpus: int,
+    way: str,
+    ceilings: Ceilings,
+    links: Links,
+    launch: float = 0.0,
 ) -> Divided:
     """The account of one operation of batch 1, its limbs over so many GPUs. `way`: 'gathered', 'aggregated'.
 
@@ -124,7 +130,8 @@ def divided(
     l limbs takes ceil(l / gpus) / l of its time); each launch takes at least what a graph takes to start one;
     base conversions read all their sources everywhere; of what reaches one GPU's memory a launch's share
     does, although several caches together hold more. Where digits are spread, ModUp and the products with
-    keys of a switch of d digits take ceil(d / gpus) / d.
+    keys of a switch of d digits take ceil(d / gpus) / d. Every launch takes ``launch`` seconds besides its
+    work, which do not divide.
     """
     compute = link = hidden = 0.0
     exchanges = peer = digits = 0
@@ -134,7 +141,7 @@ def divided(
         by_digit = way == "aggregated" and _knows_digits(record)
         parts = max(digits, 1) if by_digit else max(record["limbs"], 1)
         alone = _share(record, memory, gpus, parts, ceilings)
-        compute += alone
+        compute += alone + launch
         sent = _sent(record, gpus, way, by_digit, ring_dim)
         if sent:
             took = links.stored(sent) + links.barrier

@@ -103,6 +103,8 @@ def test_divided_limbs_of_launches_counted_by_hand():
     assert (gathered.exchanges, gathered.peer_bytes) == (2, sum(sent))
     assert gathered.links == pytest.approx(sum(LINKS.stored(s) + LINKS.barrier for s in sent))
     assert gathered.compute == pytest.approx(4 * CEILINGS.launch)  # they are so small
+    slower = gpus.divided(launches, 1024, 4, "gathered", CEILINGS, LINKS, 3e-6)  # which does not divide
+    assert slower.latency == pytest.approx(gathered.latency + 4 * 3e-6)
     aggregated = gpus.divided(launches, 1024, 4, "aggregated", CEILINGS, LINKS)
     assert (aggregated.exchanges, aggregated.peer_bytes) == (2, 26 * 4096 * 3 // 4 + sent[1])
 

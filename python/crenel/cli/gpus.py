@@ -34,6 +34,12 @@ def gpus(
         float | None,
         typer.Option(help="What one bootstrap takes on one GPU; default the account's bound."),
     ] = None,
+    launch_us: Annotated[
+        float,
+        typer.Option(
+            min=0.0, max=1000.0, help="What a launch of a divided bootstrap takes besides its work, in us."
+        ),
+    ] = 0.0,
     file: Annotated[Path | None, typer.Option("--json", help="Write the figures to a new file.")] = None,
 ) -> None:
     """Say what several GPUs would bring: bootstraps spread over them, or one bootstrap's limbs.
@@ -58,11 +64,12 @@ def gpus(
     took = one.bound if measured_ms is None else 1e-3 * measured_ms
     spread = [model.spread(took, one.bytes_in, one.bytes_out, n, each, links) for n in of_gpus]
     divided = [
-        model.divided(one.records, one.ring_dim, n, way, ceilings, links)
+        model.divided(one.records, one.ring_dim, n, way, ceilings, links, 1e-6 * launch_us)
         for way in ("gathered", "aggregated")
         for n in of_gpus
     ]
-    _print(parameters, one, took, measured_ms is not None, spread, divided, ceilings.device)
+    alone = one.bound + 1e-6 * launch_us * len(one.records)
+    _print(parameters, one, took, alone, measured_ms is not None, spread, divided, ceilings.device)
     if file is not None:
         facts = {"kind": "crenel-gpus", "format": 1, "params": parameters, "device": ceilings.device}
         one_facts = {k: v for k, v in asdict(one).items() if k != "records"}
@@ -71,6 +78,7 @@ def gpus(
                 {
                     **facts,
                     "one": {**one_facts, "seconds": took, "launches": len(one.records)},
+                    "launch_us": launch_us,
                     "links": analyze.data()["links"],
                     "spread": [asdict(row) for row in spread],
                     "divided": [asdict(row) for row in divided],
@@ -109,7 +117,14 @@ def _account(parameters: str) -> _Account:
 
 
 def _print(
-    name: str, one: _Account, took: float, measured: bool, spread: Any, divided: Any, device: str
+    name: str,
+    one: _Account,
+    took: float,
+    alone: float,
+    measured: bool,
+    spread: Any,
+    divided: Any,
+    device: str,
 ) -> None:
     from crenel.cli.output import size, table
 
@@ -138,9 +153,9 @@ def _print(
             (
                 *(str(r.gpus), r.way if r.gpus > 1 else "-", f"{1e3 * r.latency:.2f}"),
                 *(
-                    f"{one.bound / r.latency:.2f}",
+                    f"{alone / r.latency:.2f}",
                     f"{1e3 * r.overlapped:.2f}",
-                    f"{one.bound / r.overlapped:.2f}",
+                    f"{alone / r.overlapped:.2f}",
                 ),
                 *(f"{1e3 * r.least:.2f}", f"{1e3 * r.links:.2f}", str(r.exchanges), size(r.peer_bytes)),
                 size(one.keys // r.gpus),

@@ -99,6 +99,14 @@ TEST(Roads, HostMemoryIsOne) {
   EXPECT_STREQ(name_of(Road::host), "host");
 }
 
+TEST(ExchangesOfParts, AreChosenByName) {
+  for (const auto way : {ExchangeBy::events, ExchangeBy::kernels, ExchangeBy::transforms})
+    EXPECT_EQ(exchange_of(name_of(way)), way);
+  EXPECT_THROW(exchange_of("flags"), ParameterError);
+  EXPECT_NO_THROW(exchange_by(*open("cpu+cpu"), ExchangeBy::events));
+  EXPECT_THROW(exchange_by(*open("cpu"), ExchangeBy::events), UnsupportedError);
+}
+
 class ModelsOfGpus : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdlib>
+#include <string>
 
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/peers.h"
@@ -84,6 +86,12 @@ void last_pass(device::Stream& stream, const TransformArgs& args, u32 limbs,
          0, args, scales, spread);
 }
 
+// The driver then waits for each launch: the first part would wait for ever for those after it.
+bool launches_block() {
+  const char* set = std::getenv("CUDA_LAUNCH_BLOCKING");
+  return set != nullptr && set != std::string("0") && *set != 0;
+}
+
 // On the current device, now: to load a kernel may wait for others of a GPU.
 template <u32 LogN>
 void load_kernels() {
@@ -151,7 +159,7 @@ void cuda_spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u3
 
 bool cuda_can_meet(std::span<const std::shared_ptr<Stream>> streams) {
   using namespace crenel::backend::cuda;
-  if (streams.size() > kSpreadTargets) return false;
+  if (streams.size() > kSpreadTargets || launches_block()) return false;
   for (const auto& stream : streams) {
     if (cuda_stream(*stream).dry()) break;
     const DeviceGuard guard(device_of(*stream).index());
