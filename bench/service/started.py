@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -13,7 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import common
 
@@ -93,19 +95,33 @@ def piped(sessions: list, rounds: int) -> None:
             done.result()
 
 
-def full(sessions: list, rounds: int, worker: int) -> tuple[float, float]:
-    """Seconds and the worker's CPU seconds of jobs that all wait already when the worker goes on."""
+class Full(NamedTuple):
+    """Jobs that all waited already when the worker went on."""
+
+    seconds: float
+    """Until clients, who fetch as results come, had all of them."""
+    answered: float
+    """Until the last job was done: what server and clients take after that is left out."""
+    cpu: float
+    """Of the worker."""
+
+
+def full(sessions: list, rounds: int, worker: int, folder: Path) -> Full:
+    """Submits while the worker is stopped, and lets it go on."""
     os.kill(worker, signal.SIGSTOP)
     try:
         with ThreadPoolExecutor(len(sessions)) as pool:
             jobs = list(pool.map(lambda s: [common.submitted(*s) for _ in range(rounds)], sessions))
         before = cpu(worker)
-        start = time.perf_counter()
+        start, clock = time.perf_counter(), time.time()
     finally:
         os.kill(worker, signal.SIGCONT)
     with ThreadPoolExecutor(len(sessions)) as pool:
         list(pool.map(lambda some: [job.encrypted(300) for job in some], jobs))
-    return time.perf_counter() - start, cpu(worker) - before
+    seconds = time.perf_counter() - start
+    with contextlib.closing(sqlite3.connect(folder / "data" / "service.sqlite")) as database:
+        (last,) = database.execute("SELECT max(finished) FROM jobs").fetchone()
+    return Full(seconds, last - clock, cpu(worker) - before)
 
 
 class Alone:

@@ -65,7 +65,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
             found["all_in_turn"] = _turns(tenants, rounds, given.batch)
             _turns(few, 1, given.batch)
             alone.run(len(few), inner)
-            found |= _full(few, alone, worker, inner, given)
+            found |= _full(few, alone, worker, inner, given, Path(folder))
             lease = common.settings(folder, lease_seconds=started.LIMITS["lease_seconds"])
             tiers = alive(service.database, lease)[0]["use"]
             service.close()
@@ -143,26 +143,27 @@ def _turns(sessions: list, rounds: int, batch: int) -> dict[str, float]:
 
 
 def _full(
-    few: list, alone: started.Alone, worker: int, cores: set[int], given: argparse.Namespace
+    few: list, alone: started.Alone, worker: int, cores: set[int], given: argparse.Namespace, folder: Path
 ) -> dict[str, Any]:
     """Rounds of jobs that all wait already, and of as many by the library alone; shares are of one round."""
     each = max(1, given.jobs // len(few))
-    done, service, library, cpu = each * len(few), [], [], []
+    done, service, library = each * len(few), [], []
     times: list[float] = []
     for _ in range(given.full_rounds):
-        seconds, used = started.full(few, each, worker)
-        service.append(seconds)
-        cpu.append(used)
+        service.append(started.full(few, each, worker, folder))
         library.append(alone.run(done, cores, times)[0])
-    shares = sorted(a / b for a, b in zip(library, service, strict=True))
-    middle = [sorted(found)[len(found) // 2] / done for found in (service, library, cpu)]
+    shares = sorted(a / b.seconds for a, b in zip(library, service, strict=True))
+    answered = sorted(a / b.answered for a, b in zip(library, service, strict=True))
+    columns = [s.seconds for s in service], library, [s.cpu for s in service]
+    middle = [sorted(found)[len(found) // 2] / done for found in columns]
     return {
         "full_resident": {
             "jobs": done,
             "samples_a_second": round(given.batch / middle[0], 2),
             "share_of_the_library": common.spread(shares),
+            "answered_share_of_the_library": common.spread(answered),
             "worker_cpu_ms": round(1000 * middle[2], 2),
-            "rounds": [round(s / done, 6) for s in service],
+            "rounds": [round(s.seconds / done, 6) for s in service],
         },
         "library_alone": {
             "samples_a_second": round(given.batch / middle[1], 2),
