@@ -99,15 +99,16 @@ class Full(NamedTuple):
     """Jobs that all waited already when the worker went on."""
 
     seconds: float
-    """Until clients, who fetch as results come, had all of them."""
-    answered: float
-    """Until the last job was done: what server and clients take after that is left out."""
+    """Until clients, who fetch meanwhile, had all results; or until the last job was done."""
     cpu: float
     """Of the worker."""
 
 
-def full(sessions: list, rounds: int, worker: int, folder: Path) -> Full:
-    """Submits while the worker is stopped, and lets it go on."""
+def full(sessions: list, rounds: int, worker: int, folder: Path, fetched: bool = True) -> Full:
+    """Submits while the worker is stopped, and lets it go on.
+
+    fetched : clients fetch meanwhile, on another core, and move as much memory as the worker; else afterwards
+    """
     os.kill(worker, signal.SIGSTOP)
     try:
         with ThreadPoolExecutor(len(sessions)) as pool:
@@ -116,12 +117,24 @@ def full(sessions: list, rounds: int, worker: int, folder: Path) -> Full:
         start, clock = time.perf_counter(), time.time()
     finally:
         os.kill(worker, signal.SIGCONT)
+    if not fetched:
+        last = _done(folder / "data" / "service.sqlite", len(sessions) * rounds, clock)
+        used = cpu(worker) - before
     with ThreadPoolExecutor(len(sessions)) as pool:
         list(pool.map(lambda some: [job.encrypted(300) for job in some], jobs))
-    seconds = time.perf_counter() - start
-    with contextlib.closing(sqlite3.connect(folder / "data" / "service.sqlite")) as database:
-        (last,) = database.execute("SELECT max(finished) FROM jobs").fetchone()
-    return Full(seconds, last - clock, cpu(worker) - before)
+    return Full(time.perf_counter() - start, cpu(worker) - before) if fetched else Full(last - clock, used)
+
+
+def _done(file: Path, count: int, since: float) -> float:
+    """When the last of so many jobs was."""
+    with contextlib.closing(sqlite3.connect(file)) as database:
+        while True:
+            found, last = database.execute(
+                "SELECT count(*), max(finished) FROM jobs WHERE state = 'done' AND finished > ?", (since,)
+            ).fetchone()
+            if found >= count:
+                return float(last)
+            time.sleep(0.05)
 
 
 class Alone:

@@ -1,9 +1,9 @@
 """Many tenants in turn on a worker whose device holds the keys of a few, and the library alone.
 
 In turn: one request after the other, each waits for its result. Queue full: all jobs wait already when the
-worker goes on, and the library alone computes as many, in rounds of both. On a CPU worker and library have a
-core and a thread, server and clients the other cores; on a GPU all run where they want. Clients and the
-library alone are this process, the server is one of its own.
+worker goes on, until the last is done; clients fetch afterwards, and the library alone computes as many, in
+rounds of both. On a CPU worker and library have a core and a thread, server and clients the other cores; on a
+GPU all run where they want. Clients and the library alone are this process, the server is one of its own.
 
 python bench/service/tenants.py --json bench/results/service-tenants-cpu.json
 python bench/service/tenants.py --network lenet --params leveled-n14-s30 --batch 1 --device cuda --jobs 240
@@ -150,10 +150,9 @@ def _full(
     done, service, library = each * len(few), [], []
     times: list[float] = []
     for _ in range(given.full_rounds):
-        service.append(started.full(few, each, worker, folder))
+        service.append(started.full(few, each, worker, folder, fetched=False))
         library.append(alone.run(done, cores, times)[0])
     shares = sorted(a / b.seconds for a, b in zip(library, service, strict=True))
-    answered = sorted(a / b.answered for a, b in zip(library, service, strict=True))
     columns = [s.seconds for s in service], library, [s.cpu for s in service]
     middle = [sorted(found)[len(found) // 2] / done for found in columns]
     return {
@@ -161,7 +160,6 @@ def _full(
             "jobs": done,
             "samples_a_second": round(given.batch / middle[0], 2),
             "share_of_the_library": common.spread(shares),
-            "answered_share_of_the_library": common.spread(answered),
             "worker_cpu_ms": round(1000 * middle[2], 2),
             "rounds": [round(s.seconds / done, 6) for s in service],
         },

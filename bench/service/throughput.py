@@ -84,7 +84,10 @@ def _round(
     wall, used = alone.run(done, core)
     full = started.full(sessions, max(1, jobs // len(sessions)), worker, folder)
     found |= {"full_seconds": full.seconds / done, "full_worker_cpu": full.cpu / done}
-    found["answered_seconds"] = full.answered / done
+    alone_again, _ = alone.run(done, core)
+    answered = started.full(sessions, max(1, jobs // len(sessions)), worker, folder, fetched=False)
+    found |= {"answered_seconds": answered.seconds / done, "answered_worker_cpu": answered.cpu / done}
+    found["answered_library_seconds"] = alone_again / done
     return found | {"seconds": seconds / done, "library_seconds": wall / done, "library_cpu": used / done}
 
 
@@ -104,7 +107,7 @@ def _summary(rounds: list[dict[str, float]], given: argparse.Namespace) -> dict[
     middle = {name: sorted(r[name] for r in rounds)[len(rounds) // 2] for name in rounds[0]}
     shares = sorted(r["library_seconds"] / r["seconds"] for r in rounds)
     full = sorted(r["library_seconds"] / r["full_seconds"] for r in rounds)
-    answered = sorted(r["library_seconds"] / r["answered_seconds"] for r in rounds)
+    answered = sorted(r["answered_library_seconds"] / r["answered_seconds"] for r in rounds)
     free = sorted(r["free_library_seconds"] / r["free_seconds"] for r in rounds)
     return {
         "samples_a_second": round(given.batch / middle["seconds"], 2),
@@ -115,10 +118,14 @@ def _summary(rounds: list[dict[str, float]], given: argparse.Namespace) -> dict[
         },
         "library_samples_a_second": round(given.batch / middle["library_seconds"], 2),
         "share_of_the_library": common.spread(shares),
+        "fetched_afterwards": {
+            "samples_a_second": round(given.batch / middle["answered_seconds"], 2),
+            "share_of_the_library": common.spread(answered),
+            "worker_cpu_ms": round(1000 * middle["answered_worker_cpu"], 2),
+        },
         "queue_full": {
             "samples_a_second": round(given.batch / middle["full_seconds"], 2),
             "share_of_the_library": common.spread(full),
-            "answered_share_of_the_library": common.spread(answered),
             "worker_cpu_ms": round(1000 * middle["full_worker_cpu"], 2),
             "library_over_worker_cpu": round(middle["library_cpu"] / middle["full_worker_cpu"], 3),
         },
