@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -13,7 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import common
 
@@ -93,19 +95,46 @@ def piped(sessions: list, rounds: int) -> None:
             done.result()
 
 
-def full(sessions: list, rounds: int, worker: int) -> tuple[float, float]:
-    """Seconds and the worker's CPU seconds of jobs that all wait already when the worker goes on."""
+class Full(NamedTuple):
+    """Jobs that all waited already when the worker went on."""
+
+    seconds: float
+    """Until clients, who fetch meanwhile, had all results; or until the last job was done."""
+    cpu: float
+    """Of the worker."""
+
+
+def full(sessions: list, rounds: int, worker: int, folder: Path, fetched: bool = True) -> Full:
+    """Submits while the worker is stopped, and lets it go on.
+
+    fetched : clients fetch meanwhile, on another core, and move as much memory as the worker; else afterwards
+    """
     os.kill(worker, signal.SIGSTOP)
     try:
         with ThreadPoolExecutor(len(sessions)) as pool:
             jobs = list(pool.map(lambda s: [common.submitted(*s) for _ in range(rounds)], sessions))
         before = cpu(worker)
-        start = time.perf_counter()
+        start, clock = time.perf_counter(), time.time()
     finally:
         os.kill(worker, signal.SIGCONT)
+    if not fetched:
+        last = _done(folder / "data" / "service.sqlite", len(sessions) * rounds, clock)
+        used = cpu(worker) - before
     with ThreadPoolExecutor(len(sessions)) as pool:
         list(pool.map(lambda some: [job.encrypted(300) for job in some], jobs))
-    return time.perf_counter() - start, cpu(worker) - before
+    return Full(time.perf_counter() - start, cpu(worker) - before) if fetched else Full(last - clock, used)
+
+
+def _done(file: Path, count: int, since: float) -> float:
+    """When the last of so many jobs was."""
+    with contextlib.closing(sqlite3.connect(file)) as database:
+        while True:
+            found, last = database.execute(
+                "SELECT count(*), max(finished) FROM jobs WHERE state = 'done' AND finished > ?", (since,)
+            ).fetchone()
+            if found >= count:
+                return float(last)
+            time.sleep(0.05)
 
 
 class Alone:

@@ -1,9 +1,9 @@
 """Many tenants in turn on a worker whose device holds the keys of a few, and the library alone.
 
 In turn: one request after the other, each waits for its result. Queue full: all jobs wait already when the
-worker goes on, and the library alone computes as many, in rounds of both. On a CPU worker and library have a
-core and a thread, server and clients the other cores; on a GPU all run where they want. Clients and the
-library alone are this process, the server is one of its own.
+worker goes on, until the last is done; clients fetch afterwards, and the library alone computes as many, in
+rounds of both. On a CPU worker and library have a core and a thread, server and clients the other cores; on a
+GPU all run where they want. Clients and the library alone are this process, the server is one of its own.
 
 python bench/service/tenants.py --json bench/results/service-tenants-cpu.json
 python bench/service/tenants.py --network lenet --params leveled-n14-s30 --batch 1 --device cuda --jobs 240
@@ -65,7 +65,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
             found["all_in_turn"] = _turns(tenants, rounds, given.batch)
             _turns(few, 1, given.batch)
             alone.run(len(few), inner)
-            found |= _full(few, alone, worker, inner, given)
+            found |= _full(few, alone, worker, inner, given, Path(folder))
             lease = common.settings(folder, lease_seconds=started.LIMITS["lease_seconds"])
             tiers = alive(service.database, lease)[0]["use"]
             service.close()
@@ -143,26 +143,25 @@ def _turns(sessions: list, rounds: int, batch: int) -> dict[str, float]:
 
 
 def _full(
-    few: list, alone: started.Alone, worker: int, cores: set[int], given: argparse.Namespace
+    few: list, alone: started.Alone, worker: int, cores: set[int], given: argparse.Namespace, folder: Path
 ) -> dict[str, Any]:
     """Rounds of jobs that all wait already, and of as many by the library alone; shares are of one round."""
     each = max(1, given.jobs // len(few))
-    done, service, library, cpu = each * len(few), [], [], []
+    done, service, library = each * len(few), [], []
     times: list[float] = []
     for _ in range(given.full_rounds):
-        seconds, used = started.full(few, each, worker)
-        service.append(seconds)
-        cpu.append(used)
+        service.append(started.full(few, each, worker, folder, fetched=False))
         library.append(alone.run(done, cores, times)[0])
-    shares = sorted(a / b for a, b in zip(library, service, strict=True))
-    middle = [sorted(found)[len(found) // 2] / done for found in (service, library, cpu)]
+    shares = sorted(a / b.seconds for a, b in zip(library, service, strict=True))
+    columns = [s.seconds for s in service], library, [s.cpu for s in service]
+    middle = [sorted(found)[len(found) // 2] / done for found in columns]
     return {
         "full_resident": {
             "jobs": done,
             "samples_a_second": round(given.batch / middle[0], 2),
             "share_of_the_library": common.spread(shares),
             "worker_cpu_ms": round(1000 * middle[2], 2),
-            "rounds": [round(s / done, 6) for s in service],
+            "rounds": [round(s.seconds / done, 6) for s in service],
         },
         "library_alone": {
             "samples_a_second": round(given.batch / middle[1], 2),

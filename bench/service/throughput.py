@@ -53,9 +53,9 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         key_file = int(sessions[0][0].service.keys()[0]["bytes"])
         rounds = []
         for _ in range(given.rounds):
-            found = _round(sessions, alone, inner, given.jobs, pid, worker)
+            found = _round(sessions, alone, inner, given.jobs, pid, worker, Path(folder))
             started.pin(worker, outer | inner)
-            found |= _free(sessions, alone, outer | inner, given.jobs, worker)
+            found |= _free(sessions, alone, outer | inner, given.jobs, worker, Path(folder))
             started.pin(worker, inner)
             rounds.append(found)
     return _summary(rounds, given) | {
@@ -67,7 +67,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _round(
-    sessions: list, alone: started.Alone, core: set[int], jobs: int, server: int, worker: int
+    sessions: list, alone: started.Alone, core: set[int], jobs: int, server: int, worker: int, folder: Path
 ) -> dict[str, float]:
     """Jobs by the service, then as many by the library, on the worker's core."""
     cpu = {
@@ -82,15 +82,21 @@ def _round(
     done = max(1, jobs // len(sessions)) * len(sessions)
     found = {f"{name}_cpu": (read() - before[name]) / done for name, read in cpu.items()}
     wall, used = alone.run(done, core)
-    full, worked = started.full(sessions, max(1, jobs // len(sessions)), worker)
-    found |= {"full_seconds": full / done, "full_worker_cpu": worked / done}
+    full = started.full(sessions, max(1, jobs // len(sessions)), worker, folder)
+    found |= {"full_seconds": full.seconds / done, "full_worker_cpu": full.cpu / done}
+    alone_again, _ = alone.run(done, core)
+    answered = started.full(sessions, max(1, jobs // len(sessions)), worker, folder, fetched=False)
+    found |= {"answered_seconds": answered.seconds / done, "answered_worker_cpu": answered.cpu / done}
+    found["answered_library_seconds"] = alone_again / done
     return found | {"seconds": seconds / done, "library_seconds": wall / done, "library_cpu": used / done}
 
 
-def _free(sessions: list, alone: started.Alone, cores: set[int], jobs: int, worker: int) -> dict[str, float]:
+def _free(
+    sessions: list, alone: started.Alone, cores: set[int], jobs: int, worker: int, folder: Path
+) -> dict[str, float]:
     """Jobs that all wait already, by the service and by the library, on whatever core there is."""
     each = max(1, jobs // len(sessions))
-    full, _ = started.full(sessions, each, worker)
+    full = started.full(sessions, each, worker, folder).seconds
     done = each * len(sessions)
     wall, _ = alone.run(done, cores)
     return {"free_seconds": full / done, "free_library_seconds": wall / done}
@@ -101,6 +107,7 @@ def _summary(rounds: list[dict[str, float]], given: argparse.Namespace) -> dict[
     middle = {name: sorted(r[name] for r in rounds)[len(rounds) // 2] for name in rounds[0]}
     shares = sorted(r["library_seconds"] / r["seconds"] for r in rounds)
     full = sorted(r["library_seconds"] / r["full_seconds"] for r in rounds)
+    answered = sorted(r["answered_library_seconds"] / r["answered_seconds"] for r in rounds)
     free = sorted(r["free_library_seconds"] / r["free_seconds"] for r in rounds)
     return {
         "samples_a_second": round(given.batch / middle["seconds"], 2),
@@ -111,6 +118,11 @@ def _summary(rounds: list[dict[str, float]], given: argparse.Namespace) -> dict[
         },
         "library_samples_a_second": round(given.batch / middle["library_seconds"], 2),
         "share_of_the_library": common.spread(shares),
+        "fetched_afterwards": {
+            "samples_a_second": round(given.batch / middle["answered_seconds"], 2),
+            "share_of_the_library": common.spread(answered),
+            "worker_cpu_ms": round(1000 * middle["answered_worker_cpu"], 2),
+        },
         "queue_full": {
             "samples_a_second": round(given.batch / middle["full_seconds"], 2),
             "share_of_the_library": common.spread(full),

@@ -59,7 +59,13 @@ def _rows(suite: str, given: dict, found: dict) -> str:
         cpu, full = found["cpu_ms_a_request"], found["queue_full"]
         shares = [f["share_of_the_library"] for f in (full, found)]
         waits, comes = (f"{s['median']:.0%} ({s['least']:.0%} to {s['most']:.0%})" for s in shares)
-        free = ""
+        free, after = "", ""
+        if "fetched_afterwards" in found:
+            share = found["fetched_afterwards"]["share_of_the_library"]
+            after = (
+                f", {share['median']:.0%} ({share['least']:.0%} to {share['most']:.0%}) where clients fetch "
+                "results when all are done"
+            )
         if "free" in found:
             share = found["free"]["share_of_the_library"]
             free = (
@@ -69,8 +75,8 @@ def _rows(suite: str, given: dict, found: dict) -> str:
         return (
             f"{given['params']}, {given['batch']} samples a job, keys resident, worker and library alone on "
             f"one core each with one thread, {len(found['rounds'])} rounds of {given['jobs']} jobs | of the "
-            f"library's samples a second, median: {waits} where all jobs wait already, {comes} while they "
-            f"come{free}. CPU a request: library {cpu['library']:g} ms, worker {full['worker_cpu_ms']:g} and "
+            f"library's samples a second, median: {waits} where all jobs wait already{after}, {comes} while "
+            f"they come{free}. CPU a request: library {cpu['library']:g} ms, worker {full['worker_cpu_ms']:g} and "
             f"{cpu['worker']:g}, server {cpu['server']:g}, client {cpu['client']:g}"
         )
     if suite == "service-stages":
@@ -99,7 +105,8 @@ def _of_tenants(given: dict, found: dict) -> str:
         f"{given['params']}, {given['batch']} samples a job, {found['device']} | one after the other, "
         f"resident: p50 {one['p50_ms']:g} ms, p99 {one['p99_ms']:g} ms; all in turn: "
         f"{all_of_them['p50_ms']:g}, {all_of_them['p99_ms']:g} ms, of which keys up to "
-        f"{all_of_them['keys_ms']:g}; {full['jobs']} jobs that wait already, resident: "
+        f"{all_of_them['keys_ms']:g}; {full['jobs']} jobs that wait already, resident, until "
+        f"the last is done: "
         f"{full['samples_a_second']:g} samples a second, {share['median']:.0%} ({share['least']:.0%} to "
         f"{share['most']:.0%}) of the library"
     )
