@@ -23,6 +23,8 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
                o.options.target_level =
                    static_cast<u32>(parse_number("--target", text, 0, ckks::kMaxLimbs));
              })
+      .value("--without", "an optimisation that is off (crenel bench ablation names them)",
+             [&o](const std::string& name) { o.on = o.on.without(device::optimisation_of(name)); })
       .flag("--minimal", minimal, "minimal keys: two a transform")
       .flag("--stc-first", slot_to_coeff_first, "SlotToCoeff before CoeffToSlot")
       .flag("--kinds", o.kinds, "other kinds of messages too, against the model")

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "crenel/circuits/bootstrapping.h"
+#include "crenel/device/optimisations.h"
 #include "harness/arguments.h"
 
 namespace crenel::bench {
@@ -13,6 +14,7 @@ struct BootOptions {
   std::string device = "auto", params = "boot40", json;
   std::string beside;  ///< a second device for the same bootstrap; empty: none
   circuits::BootstrapOptions options;
+  device::Optimisations on;
   u32 runs = 3;               ///< fresh random messages whose errors make the statistics
   u32 batch = 1;              ///< ciphertexts a call
   std::vector<u32> sizes;     ///< slots of bootstraps that are timed instead, complex and real each

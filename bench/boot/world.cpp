@@ -22,7 +22,7 @@ BootWorld::BootWorld(const BootOptions& o)
     : options(o),
       params(checked(o)),
       lap_(now()),
-      context(params, o.device),
+      context(params, device::open(o.device, o.on)),
       context_seconds(lap()),
       client(context.keygen()),
       keys(client.evaluation_keys(circuits::bootstrap_key_request(params, o.options))),

@@ -32,6 +32,8 @@ void bench_basic(World& w, Table& table, u32 limbs) {
   table.run(w, "tensor", limbs, 7 * l, [&] { k.tensor(s, out, a, b); });
   table.run(w, "automorphism", limbs, 4 * l, [&] { k.automorphism(s, out2, a, 5); });
   table.run(w, "intt", limbs, 8 * l, [&] { k.intt(s, coefficients, a); });
+  table.run(w, "intt_one", limbs, 4 * l,
+            [&] { k.intt(s, coefficients.components(0, 1), a.components(0, 1)); });
   table.run(w, "ntt", limbs, 8 * l, [&] { k.ntt(s, out2, coefficients); });
 }
 
@@ -112,6 +114,14 @@ int run_kernels(const Words& words) {
   arguments.text("--device", options.device, "auto, cpu, cuda, cuda:<index> or ref")
       .number("--log-n", options.log_n, "log2 of the ring degree; default 16", 10)
       .text("--only", options.only, "operations whose name contains it")
+      .value("--without", "an optimisation that is off (crenel bench ablation names them)",
+             [&](const std::string& name) { options.without.push_back(name); })
+      .value("--tune", "name=number of crenel tune",
+             [&](const std::string& text) {
+               const auto at = std::min(text.find('='), text.size() - 1);
+               options.tuned.emplace_back(text.substr(0, at),
+                                          parse_number("--tune", text.substr(at + 1), 0, ~u32(0)));
+             })
       .flag("--graph", options.graph, "replay each operation from a graph")
       .json(options.json);
   if (!arguments.parse(words)) return 0;

@@ -20,6 +20,7 @@ GROUPS = {
         "row_forward",
         "row_inverse",
         "column_inverse",
+        "joint_inverse",
         "small_forward",
         "small_inverse",
     ),

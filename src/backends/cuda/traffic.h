@@ -53,6 +53,8 @@ LaunchRecord column_pass(const char* kernel, const TransformArgs& args, u32 limb
                          const LimbBytes& left_out);
 LaunchRecord row_forward(const TransformArgs& args, u32 limbs, const OwnLimbs& own);
 LaunchRecord row_inverse(const TransformArgs& args, u32 limbs);
+/// Both passes: what the row pass writes is read again.
+LaunchRecord joint_inverse(const TransformArgs& args, u32 limbs);
 LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& tail);
 LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwitchTail& tail);
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <type_traits>
 
 #include "backends/cuda/launch.cuh"
@@ -89,6 +90,33 @@ void row_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs) {
   launch(stream, cost, row_inverse<Bits>, grid, kRowThreads<Bits>, 0, args);
 }
 
+template <u32 LogN>
+void joint_inverse_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
+                      const InverseScale* scales) {
+  const CudaStream& queue = cuda_stream(stream);
+  JointWork work = {queue.progress(), {limbs * args.polys, 0}, joint_tiles(LogN)};
+  work.order.ahead = std::clamp<u32>(
+      static_cast<u32>(queue.tuned(Tunable::inverse_ahead)) / work.tiles, 1, work.order.units);
+  // Blocks beyond what the GPU holds would begin when all is done.
+  const u32 blocks =
+      std::min(2 * work.order.units * work.tiles, queue.processors() * kNttBlocksPerSm);
+  const auto cost = [&] { return traffic::joint_inverse(args, limbs); };
+  launch(stream, cost,
+         scales ? joint_inverse<LogN, InverseTail::shifted>
+                : joint_inverse<LogN, InverseTail::canonical>,
+         blocks, kRowThreads<kRowBits<LogN>>, 0, args, scales, work);
+}
+
+// Whether both passes of an inverse transform are one launch. Not where there are so many limbs that
+// blocks of the row pass take several polynomials each: twiddles are worth more than a boundary.
+bool inverse_is_joint(device::Stream& stream, TransformArgs args, u32 limbs) {
+  const CudaStream& queue = cuda_stream(stream);
+  if (!queue.on(Optimisation::joint_inverse) || args.log_n < kMinJointLogN) return false;
+  if (u64(limbs) * args.polys > kMaxJointUnits) return false;
+  row_grid(stream, args, limbs);  // sets:
+  return args.polys_per_block == 1;
+}
+
 template <u32 Bits>
 void row_divide_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
                    const DivideTail& tail) {
@@ -133,19 +161,22 @@ void launch_column_forward(device::Stream& stream, TransformArgs args, u32 limbs
              [&](auto log_n) { column_forward_of<log_n()>(stream, args, limbs, skip); });
 }
 
-void launch_column_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
-                           const InverseScale* scales) {
-  with_log_n(args.log_n,
-             [&](auto log_n) { column_inverse_of<log_n()>(stream, args, limbs, scales); });
-}
-
 void launch_row_forward(device::Stream& stream, TransformArgs args, u32 limbs,
                         const OwnLimbs& own) {
   with_row_bits(args.log_n, [&](auto bits) { row_forward_of<bits()>(stream, args, limbs, own); });
 }
 
-void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs) {
+void launch_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
+                    const InverseScale* scales) {
+  if (limbs == 0 || args.polys == 0) return;
+  if (inverse_is_joint(stream, args, limbs))
+    return with_constant<kMinJointLogN, kMaxLogN>("log_n", args.log_n, [&](auto log_n) {
+      joint_inverse_of<log_n()>(stream, args, limbs, scales);
+    });
   with_row_bits(args.log_n, [&](auto bits) { row_inverse_of<bits()>(stream, args, limbs); });
+  args = in_place(args);
+  with_log_n(args.log_n,
+             [&](auto log_n) { column_inverse_of<log_n()>(stream, args, limbs, scales); });
 }
 
 void launch_row_divide(device::Stream& stream, const TransformArgs& args, u32 limbs,
