@@ -70,8 +70,8 @@ __device__ __forceinline__ void multiply_bytes(u32 (&d)[4], const u32 (&c)[4], u
 
 #if defined(__CUDACC__)
 // Counters by which blocks of a launch wait for others. What the block wrote before a barrier, and
-// count_release() after it, is seen by a block behind a barrier after the load_acquire() of a thread
-// that found this count.
+// count_release() after it, is seen by a block behind a barrier after the load_acquire() of a
+// thread that found this count.
 __device__ __forceinline__ u32 load_acquire(const u32* p) {
   u32 v;
   asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");

@@ -107,8 +107,9 @@ void joint_inverse_of(device::Stream& stream, const TransformArgs& args, u32 lim
          blocks, kRowThreads<kRowBits<LogN>>, 0, args, scales, work);
 }
 
-// Whether both passes of an inverse transform are one launch. Not where there are so many limbs that
-// blocks of the row pass take several polynomials each: twiddles are worth more than a boundary.
+// Whether both passes of an inverse transform are one launch. Not where there are so many limbs
+// that blocks of the row pass take several polynomials each: twiddles are worth more than a
+// boundary.
 bool inverse_is_joint(device::Stream& stream, TransformArgs args, u32 limbs) {
   const CudaStream& queue = cuda_stream(stream);
   if (!queue.on(Optimisation::joint_inverse) || args.log_n < kMinJointLogN) return false;

@@ -1,18 +1,18 @@
-// Both passes of the inverse transform of 2^14 .. 2^17 points in one launch. A block takes tiles of
-// rows or of columns, one after the other, in the order of JointOrder; a tile of columns begins when
-// all rows of its limb are written, while rows of other limbs are still transformed.
+// Both passes of the inverse transform of 2^14 .. 2^17 points in one launch. A block takes tiles
+// of rows or of columns, one after the other, in the order of JointOrder; a tile of columns begins
+// when all rows of its limb are written, while rows of other limbs are still transformed.
 //
-// A tile is drawn from a counter, so that tiles are begun in the order of their numbers whatever the
-// order in which blocks become resident. Nothing can wait for ever: of the tiles not finished, take
-// the one with the least number. A block draws its tiles in ascending order and works on them in
-// that order, so it works on this one; that block is resident, and what this tile waits for has lesser
-// numbers, so it is finished. Blocks that never become resident hold no tile. It does not matter
-// what else the GPU runs, nor how many such launches at once.
+// A tile is drawn from a counter, so that tiles are begun in the order of their numbers whatever
+// the order in which blocks become resident. Nothing can wait for ever: of the tiles not finished,
+// take the one with the least number. A block draws its tiles in ascending order and works on them
+// in that order, so it works on this one; that block is resident, and what this tile waits for has
+// lesser numbers, so it is finished. Blocks that never become resident hold no tile. It does not
+// matter what else the GPU runs, nor how many such launches at once.
 //
-// Counters lie in `progress`, which belongs to the stream or to the recording that the launch is part
-// of. All of them count round, so that they are zero again when the last block ends: every block
-// draws one number beyond the last tile; and each tile counts once on the counter of its limb, rows
-// when they are written, columns when they have seen that all rows are.
+// Counters lie in `progress`, which belongs to the stream or to the recording that the launch is
+// part of. All of them count round, so that they are zero again when the last block ends: every
+// block draws one number beyond the last tile; and each tile counts once on the counter of its
+// limb, rows when they are written, columns when they have seen that all rows are.
 #pragma once
 
 #include <algorithm>
@@ -126,8 +126,8 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
   static_assert(kColumnThreads<kColumnBits<LogN>> == kRowThreads<kRowBits<LogN>>);
   __shared__ __align__(16) u32 shared[kJointWords<LogN>];
   __shared__ JointTile drawn[2];  // in turn, so that one barrier a tile is enough
-  // Before begin_kernel: no kernel that is still at work uses this counter. Those of the stream that
-  // do have ended, and had what they drew before they did.
+  // Before begin_kernel: no kernel that is still at work uses this counter. Those of the stream
+  // that do have ended, and had what they drew before they did.
   if (threadIdx.x == 0) drawn[0] = tile_of(work, args, draw(work));
   begin_kernel();
   __syncthreads();

@@ -73,8 +73,8 @@ constexpr u32 row_polys_per_block(u32 blocks_per_poly, u32 polys, u32 most, u32 
 inline constexpr u32 kMinJointLogN = 14;
 /// Tiles of a limb, the same number in both passes.
 constexpr u32 joint_tiles(u32 log_n) { return 1u << (log_n - 12); }
-/// Limbs, of all polynomials, that one launch has counters for; each in a sector of its own, so that
-/// blocks that wait do not meet in one.
+/// Limbs, of all polynomials, that one launch has counters for; each in a sector of its own, so
+/// that blocks that wait do not meet in one.
 inline constexpr u32 kMaxJointUnits = 1023;
 inline constexpr u32 kProgressStride = 8;
 /// Words that are zero before and after every launch: what is drawn next, and a counter a limb.
@@ -82,12 +82,12 @@ inline constexpr u32 kProgressWords = (kMaxJointUnits + 1) * kProgressStride;
 /// Nanoseconds between two looks at a counter.
 inline constexpr u32 kProgressSleep = 32;
 
-/// Tiles of rows that are begun before the first tile of columns: as many as a GPU holds blocks. With
-/// fewer, blocks wait for rows instead of transforming some.
+/// Tiles of rows that are begun before the first tile of columns: as many as a GPU holds blocks.
+/// With fewer, blocks wait for rows instead of transforming some.
 constexpr u32 joint_ahead(u32 processors) { return processors * kNttBlocksPerSm; }
 
-/// In which order the passes over a number of limbs (units) are begun: `ahead` of rows, then rows and
-/// columns in turn, then the columns that are left. Rows of a unit always before its columns.
+/// In which order the passes over a number of limbs (units) are begun: `ahead` of rows, then rows
+/// and columns in turn, then the columns that are left. Rows of a unit always before its columns.
 struct JointOrder {
   u32 units;
   u32 ahead;  ///< 1 .. units
