@@ -92,7 +92,7 @@ TEST_P(JointInverse, EveryNumberOfLimbs) {
     const u32 step = log_n == 16 ? 3 : 1;
     for (u32 limbs = 1; limbs <= most; limbs += step) {
       const auto [components, batch] = polys[rng() % (limbs > 16 ? 3 : std::size(polys))];
-      const u64 ahead[] = {1, 16, 100, 528, 4096};
+      const u64 ahead[] = {0, 1, 16, 100, 528, 4096};
       const u64 tiles = ahead[rng() % std::size(ahead)];
       SCOPED_TRACE(cat("2^", log_n, ", ", limbs, " limbs, ", components, " components, batch ",
                        batch, ", ", tiles, " ahead"));
@@ -133,8 +133,12 @@ TEST_P(JointInverse, InModUpAndDivisions) {
     in_one_launch(false);
     const auto expected = run_on(context, polys, both);
     in_one_launch(true);
-    const auto got = run_on(context, polys, both);
-    for (u32 i = 0; i < polys.size(); ++i) EXPECT_TRUE(same_words(polys[i], got[i], expected[i]));
+    for (const u64 tiles : {u64(0), u64(40), u64(528)}) {
+      SCOPED_TRACE(cat(tiles, " ahead"));
+      set_ahead(tiles);
+      const auto got = run_on(context, polys, both);
+      for (u32 i = 0; i < polys.size(); ++i) EXPECT_TRUE(same_words(polys[i], got[i], expected[i]));
+    }
   }
 }
 

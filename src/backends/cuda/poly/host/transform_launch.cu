@@ -90,6 +90,21 @@ void row_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs) {
   launch(stream, cost, row_inverse<Bits>, grid, kRowThreads<Bits>, 0, args);
 }
 
+// A limb in a cluster of blocks: as many as there are tiles, at most 16.
+inline constexpr u32 kMaxClusterLogN = 16;
+
+template <u32 LogN>
+void cluster_inverse_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
+                        const InverseScale* scales) {
+  using Shape = ClusterShape<LogN>;
+  const auto cost = [&] { return traffic::joint_inverse(args, limbs); };
+  launch(stream, cost,
+         scales ? cluster_inverse<LogN, InverseTail::shifted>
+                : cluster_inverse<LogN, InverseTail::canonical>,
+         dim3(Shape::kBlocks, args.polys, limbs), kRowThreads<Shape::kRow>, Shape::kBytes, args,
+         scales);
+}
+
 template <u32 LogN>
 void joint_inverse_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
                       const InverseScale* scales) {
@@ -153,6 +168,16 @@ bool allow_shared_of(const GpuModel& gpu) {
 }  // namespace
 
 bool allow_shared_memory(u32 log_n, const GpuModel& gpu) {
+  if (log_n >= kMinJointLogN && log_n <= kMaxClusterLogN && gpu.index != kDry)
+    with_constant<kMinJointLogN, kMaxClusterLogN>("log_n", log_n, [&](auto n) {
+      const DeviceGuard guard(gpu.index);
+      const auto allow = [](auto* kernel) {
+        CRENEL_CUDA_TRY(
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+      };
+      allow(cluster_inverse<n(), InverseTail::shifted>);
+      allow(cluster_inverse<n(), InverseTail::canonical>);
+    });
   return with_row_bits(log_n, [&](auto bits) { return allow_shared_of<bits()>(gpu); });
 }
 
@@ -170,6 +195,11 @@ void launch_row_forward(device::Stream& stream, TransformArgs args, u32 limbs,
 void launch_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
                     const InverseScale* scales) {
   if (limbs == 0 || args.polys == 0) return;
+  if (inverse_is_joint(stream, args, limbs) && args.log_n <= kMaxClusterLogN &&
+      cuda_stream(stream).tuned(Tunable::inverse_ahead) == 0)
+    return with_constant<kMinJointLogN, kMaxClusterLogN>("log_n", args.log_n, [&](auto log_n) {
+      cluster_inverse_of<log_n()>(stream, args, limbs, scales);
+    });
   if (inverse_is_joint(stream, args, limbs))
     return with_constant<kMinJointLogN, kMaxLogN>("log_n", args.log_n, [&](auto log_n) {
       joint_inverse_of<log_n()>(stream, args, limbs, scales);
