@@ -19,6 +19,10 @@ __device__ __forceinline__ void cluster_arrive() {
 __device__ __forceinline__ void cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
+// The first half where nothing was written.
+__device__ __forceinline__ void cluster_begin() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
 // To the place `here` of the shared memory of another block.
 __device__ __forceinline__ void cluster_store(u32* here, u32 rank, u32 value) {
   const u32 address = static_cast<u32>(__cvta_generic_to_shared(here));
@@ -53,7 +57,7 @@ __global__ void __cluster_dims__(ClusterShape<LogN>::kBlocks, 1, 1)
         cluster_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
   using Shape = ClusterShape<LogN>;
   constexpr u32 Bits = Shape::kRow, kHigh = Bits - 4, kColumns = kTileColumns<Shape::kColumn>;
-  cluster_arrive();  // this block is there, and may be written to
+  cluster_begin();  // this block is there, and may be written to
   begin_kernel();
   u32* shared = cluster_memory();
   u32* columns = shared + Shape::kTile;
