@@ -25,12 +25,6 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
              })
       .value("--without", "an optimisation that is off (crenel bench ablation names them)",
              [&o](const std::string& name) { o.on = o.on.without(device::optimisation_of(name)); })
-      .value("--tune", "name=number of crenel tune",
-             [&o](const std::string& text) {
-               const auto at = std::min(text.find('='), text.size() - 1);
-               o.tuned.emplace_back(text.substr(0, at),
-                                    parse_number("--tune", text.substr(at + 1), 0, ~u32(0)));
-             })
       .flag("--minimal", minimal, "minimal keys: two a transform")
       .flag("--stc-first", slot_to_coeff_first, "SlotToCoeff before CoeffToSlot")
       .flag("--kinds", o.kinds, "other kinds of messages too, against the model")

@@ -15,7 +15,6 @@ struct BootOptions {
   std::string beside;  ///< a second device for the same bootstrap; empty: none
   circuits::BootstrapOptions options;
   device::Optimisations on;
-  std::vector<std::pair<std::string, u64>> tuned;  ///< numbers that launches go by
   u32 runs = 3;               ///< fresh random messages whose errors make the statistics
   u32 batch = 1;              ///< ciphertexts a call
   std::vector<u32> sizes;     ///< slots of bootstraps that are timed instead, complex and real each

@@ -116,12 +116,6 @@ int run_kernels(const Words& words) {
       .text("--only", options.only, "operations whose name contains it")
       .value("--without", "an optimisation that is off (crenel bench ablation names them)",
              [&](const std::string& name) { options.without.push_back(name); })
-      .value("--tune", "name=number of crenel tune",
-             [&](const std::string& text) {
-               const auto at = std::min(text.find('='), text.size() - 1);
-               options.tuned.emplace_back(text.substr(0, at),
-                                          parse_number("--tune", text.substr(at + 1), 0, ~u32(0)));
-             })
       .flag("--graph", options.graph, "replay each operation from a graph")
       .json(options.json);
   if (!arguments.parse(words)) return 0;

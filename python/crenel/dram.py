@@ -20,8 +20,6 @@ IN_PLACE = frozenset(
     ("column_forward", "column_inverse", "row_forward", "row_divide", "automorphism_add", "mul_add",
      "mul_add_scalar", "small_forward", "small_inverse")
 )  # fmt: skip
-# Kernels that write everything twice, and read it in between.
-TWICE = frozenset(("joint_inverse",))
 
 
 @dataclass(frozen=True)
@@ -62,14 +60,9 @@ def distinct(record: Record) -> int:
     return record["read_bytes"] - record["streamed_bytes"] - record.get("repeated_bytes", 0)
 
 
-def stored(record: Record) -> int:
-    """Bytes that a launch leaves behind, each once."""
-    return record["written_bytes"] // 2 if record["kernel"] in TWICE else record["written_bytes"]
-
-
 def touched(record: Record) -> int:
     """Distinct bytes that pass through the cache during a launch."""
-    read, written = distinct(record), stored(record)
+    read, written = distinct(record), record["written_bytes"]
     both = max(read, written) if record["kernel"] in IN_PLACE else read + written
     return record["streamed_bytes"] + both
 
@@ -83,7 +76,7 @@ def dram_bytes(records: Iterable[Record], curve: CacheCurve) -> list[tuple[float
     for record in records:
         span = touched(record)
         at = now + span / 2
-        wanted, written = distinct(record), stored(record)
+        wanted, written = distinct(record), record["written_bytes"]
         missed, back, dirty = _take(stack, wanted, at, curve)
         back += _age(stack, at, curve)
         over = min(wanted, written) if record["kernel"] in IN_PLACE else 0

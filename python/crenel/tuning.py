@@ -248,8 +248,6 @@ def candidates(defaults: Mapping[str, int]) -> Iterator[tuple[str, list[int | bo
     yield "part_bytes", [part // 4, part // 2, part * 2, part * 4, tunables()["part_bytes"][1]]
     yield "row_polys", [1, 2, 4, 8, 16]
     yield "row_blocks", [blocks // 4, blocks // 2, blocks * 2]
-    ahead = defaults["inverse_ahead"]
-    yield "inverse_ahead", [ahead // 4, ahead // 2, ahead * 2]
     yield "conversion_outputs", [16, 32, 48, 64]
     yield "conversion_start", [0, 4, 8, 16, 32]
     yield "switch_rows", [16, 32, 64, 128, 256]

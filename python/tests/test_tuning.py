@@ -12,13 +12,7 @@ from crenel._crenel import default_tuning
 from crenel.cli import main
 from crenel.tuning import Choice, Tuning, set_tuning, tunables, tuning_of
 
-DEFAULTS = {
-    "part_bytes": 60 << 20,
-    "row_polys": 4,
-    "row_blocks": 2112,
-    "inverse_ahead": 528,
-    "conversion_start": 8,
-}
+DEFAULTS = {"part_bytes": 60 << 20, "row_polys": 4, "row_blocks": 2112, "conversion_start": 8}
 DEFAULTS |= {"conversion_outputs": 64, "switch_rows": 64, "switch_blocks": 4}
 
 

@@ -13,9 +13,6 @@ constexpr TunableInfo kInfos[kTunables] = {
     {"row_polys", "polynomials that a block of a row pass transforms in turn, at most", 1, 64},
     {"row_blocks", "blocks of a row pass below which they take fewer polynomials each", 1,
      u64(1) << 20},
-    {"inverse_ahead",
-     "tiles of rows that an inverse transform in one launch begins before its first of columns", 0,
-     u64(1) << 20},
     {"conversion_start",
      "what a block of a base conversion without the column pass costs before its first "
      "destination, "

@@ -1,8 +1,29 @@
-// CUDA's inverse transform in one launch on the host: blocks that wait for each other are threads
-// that do, with the bits of ref. What is left for a GPU to show is that launches are right.
+// CUDA's inverse transforms on the host, all threads of a block or a cluster: they have the bits of
+// ref, in whatever order threads come to barriers. What is left for a GPU to show is that launches
+// are right.
 #include "support/host_block.h"
 
 //
+#include <bit>
+
+// Unlike host_warp.h's, of the blocks that run.
+#define __syncwarp() crenel::test::HostBlocks::current().sync_warp()
+static int __clz(unsigned x) { return std::countl_zero(x); }
+template <class T>
+static T __ldg(const T* p) {
+  return *p;
+}
+static uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+
+namespace crenel::backend::cuda {
+inline void wait_for_copies() {}
+inline void cluster_begin() {}
+inline void cluster_arrive() {}
+inline void cluster_wait() { cluster_sync(); }
+inline void cluster_store(u32* here, u32 rank, u32 value) { *cluster_peer(here, rank) = value; }
+inline u32* cluster_memory() { return reinterpret_cast<u32*>(block_memory()); }
+}  // namespace crenel::backend::cuda
+
 #include "backends/cuda/poly/kernels/ntt_inverse.cuh"
 #include "support/chains.h"
 #include "support/same.h"
@@ -41,11 +62,6 @@ struct Tables {
   std::vector<InverseScale> scales;
 };
 
-struct HostCase {
-  PolyShape shape;
-  u32 limbs, ahead, blocks;
-};
-
 TransformArgs arguments(const Tables& tables, const PolyView<u32>& out, const PolyView<u32>& in) {
   TransformArgs args = {};
   args.primes = tables.primes.data(), args.roots = tables.pairs.data();
@@ -61,78 +77,91 @@ TransformArgs arguments(const Tables& tables, const PolyView<u32>& out, const Po
   return args;
 }
 
-// Both tails, the second in place, with the same counters.
-void expect_inverse(const HostCase& c, Rng& rng) {
-  constexpr u32 kLogN = kMinJointLogN;
-  auto reference = make_context(device::make_ref_device(), kLogN, mixed_primes(kLogN, 6));
+// Runs on the host, on `out` and `args.polys` polynomials.
+using Run = std::function<void(const TransformArgs&, u32 limbs, const InverseScale*)>;
+
+template <u32 LogN>
+void run_joint(const TransformArgs& args, u32 limbs, const InverseScale* scales) {
+  constexpr u32 kBlocks = joint_tiles(LogN);
+  launch_blocks(
+      [&](const TransformArgs& a) {
+        if (scales)
+          joint_inverse<LogN, InverseTail::shifted>(a, scales);
+        else
+          joint_inverse<LogN, InverseTail::canonical>(a, scales);
+      },
+      {kBlocks, args.polys, limbs}, kBlocks, kRowThreads<kRowBits<LogN>>, args);
+}
+
+template <u32 LogN>
+void run_two(TransformArgs args, u32 limbs, const InverseScale* scales) {
+  constexpr u32 kRow = kRowBits<LogN>, kColumn = kColumnBits<LogN>;
+  args.polys_per_block = args.polys > 1 ? 2 : 1;
+  launch_blocks(row_inverse<kRow>, {(1u << kColumn) / kTileRows<kRow>, (args.polys + 1) / 2, limbs},
+                1, kRowThreads<kRow>, args);
+  args.in = {args.out.data, args.out.component_stride, args.out.batch_stride};
+  for (u32 l = 0; l < limbs; ++l) args.in_position.at[l] = static_cast<u8>(l);
+  launch_blocks(
+      [&](const TransformArgs& a) {
+        if (scales)
+          column_inverse<LogN, InverseTail::shifted>(a, scales);
+        else
+          column_inverse<LogN, InverseTail::canonical>(a, scales);
+      },
+      {(1u << kRow) / kTileColumns<kColumn>, args.polys, limbs}, 1, kColumnThreads<kColumn>, args);
+}
+
+// Both tails, the second in place.
+void expect_inverse(u32 log_n, u32 components, u32 batch, u32 count, const Run& run, Rng& rng) {
+  SCOPED_TRACE(
+      cat("2^", log_n, ", ", components, " components, batch ", batch, ", ", count, " limbs"));
+  const PolyShape shape{log_n, components, batch};
+  auto reference = make_context(device::make_ref_device(), log_n, mixed_primes(log_n, 4));
   const ring::Ring& ring = *reference.ring;
   const Tables tables(ring, rng);
-  const LimbSet limbs = LimbSet::range(1, 1 + c.limbs);
-  const auto in = random_poly(ring, rng, c.shape, limbs, Domain::eval, {1, 1, 1, 0});
-  const auto expected =
-      run_on(reference, {garbage_poly(rng, c.shape, limbs, Domain::coeff), in},
-             [](Context& r, const Views& v) { r.kernels->intt(*r.stream, v[0], v[1]); })[0];
-  std::vector<u32> progress(kProgressWords);
-  const JointWork work = {
-      progress.data(), {c.limbs * c.shape.polys(), c.ahead}, joint_tiles(kLogN)};
+  const LimbSet limbs = LimbSet::range(1, 1 + count);
+  const auto in = random_poly(ring, rng, shape, limbs, Domain::eval, {1, 1, 1, 0});
+  auto out = garbage_poly(rng, shape, limbs, Domain::coeff);
+  auto expected = out;
+  expected.words = run_on(reference, {out, in}, [](Context& r, const Views& v) {
+    r.kernels->intt(*r.stream, v[0], v[1]);
+  })[0];
   auto input = in;
-  const InverseScale* scales = nullptr;
-  auto out = garbage_poly(rng, c.shape, limbs, Domain::coeff);
-  launch_together(joint_inverse<kLogN, InverseTail::canonical>, c.blocks,
-                  kRowThreads<kRowBits<kLogN>>, arguments(tables, out.host(), input.host()), scales,
-                  work);
-  EXPECT_TRUE(same_words(out, out.words, expected));
+  run(arguments(tables, out.host(), input.host()), count, nullptr);
+  EXPECT_TRUE(same_words(out, out.words, expected.words));
   EXPECT_EQ(input.words, in.words);
-  EXPECT_EQ(progress, std::vector<u32>(kProgressWords));
 
-  std::vector<InverseScale> of_limbs;
-  for (u32 l = 0; l < limbs.size(); ++l) of_limbs.push_back(tables.scales[limbs[l]]);
-  scales = of_limbs.data();
-  launch_together(joint_inverse<kLogN, InverseTail::shifted>, c.blocks,
-                  kRowThreads<kRowBits<kLogN>>, arguments(tables, input.host(), input.host()),
-                  scales, work);
-  EXPECT_EQ(progress, std::vector<u32>(kProgressWords));
-  auto shifted = out;
-  shifted.words = expected;
-  for (u32 b = 0; b < c.shape.batch; ++b)
-    for (u32 k = 0; k < c.shape.components; ++k)
-      for (u32 l = 0; l < limbs.size(); ++l)
+  std::vector<InverseScale> scales;
+  for (u32 l = 0; l < count; ++l) scales.push_back(tables.scales[limbs[l]]);
+  run(arguments(tables, input.host(), input.host()), count, scales.data());
+  for (u32 b = 0; b < batch; ++b)
+    for (u32 c = 0; c < components; ++c)
+      for (u32 l = 0; l < count; ++l)
         for (u64 i = 0; i < ring.ring_dim(); ++i) {
           const auto& m = ring.modulus(limbs[l]);
-          u32& x = shifted.host().limb(b, k, l)[i];
-          x = math::add_mod<u32>(math::mul_mod<u32>(x, tables.factors[limbs[l]], m), m.q / 2, m.q);
-          ASSERT_EQ(input.host().limb(b, k, l)[i], x)
-              << "batch " << b << " component " << k << " limb " << l << " value " << i
+          const u32 x =
+              math::mul_mod<u32>(expected.host().limb(b, c, l)[i], tables.factors[limbs[l]], m);
+          ASSERT_EQ(input.host().limb(b, c, l)[i], math::add_mod<u32>(x, m.q / 2, m.q))
+              << "batch " << b << " component " << c << " limb " << l << " value " << i
               << "; repeat with CRENEL_SEED=" << run_seed();
         }
 }
 
-TEST(JointInverseOnHost, BlocksThatWaitForEachOther) {
+TEST(InverseOnHost, InTwoLaunches) {
   Rng rng = test_rng();
-  const PolyShape one{kMinJointLogN, 1, 1}, several{kMinJointLogN, 2, 2};
-  // one block alone; fewer than tiles; columns first of all
-  for (const HostCase& c : {HostCase{one, 1, 1, 1}, HostCase{one, 3, 1, 5},
-                            HostCase{several, 2, 3, 4}, HostCase{several, 1, 4, 7}}) {
-    SCOPED_TRACE(cat(c.limbs, " limbs, ", c.ahead, " ahead, ", c.blocks, " blocks"));
-    expect_inverse(c, rng);
-  }
+  expect_inverse(10, 2, 2, 3, run_two<10>, rng);
+  expect_inverse(11, 1, 3, 2, run_two<11>, rng);
+  expect_inverse(12, 1, 1, 2, run_two<12>, rng);
+  expect_inverse(13, 1, 1, 1, run_two<13>, rng);
+  expect_inverse(14, 2, 1, 1, run_two<14>, rng);
+  expect_inverse(17, 1, 1, 1, run_two<17>, rng);
 }
 
-TEST(JointInverseOrder, RowsOfEveryLimbComeBeforeItsColumns) {
-  for (u32 units = 1; units < 40; ++units)
-    for (u32 ahead = 1; ahead <= units; ++ahead) {
-      const JointOrder order{units, ahead};
-      std::vector<u32> rows(units), columns(units);
-      for (u32 s = 0; s < 2 * units; ++s) {
-        const auto [unit, is_rows] = order.step(s);
-        ASSERT_LT(unit, units);
-        ASSERT_EQ(s < ahead, is_rows && unit < ahead);
-        ++(is_rows ? rows : columns)[unit];
-        ASSERT_LE(columns[unit], rows[unit]) << units << " units, " << ahead << " ahead";
-      }
-      ASSERT_EQ(rows, std::vector<u32>(units, 1));
-      ASSERT_EQ(columns, std::vector<u32>(units, 1));
-    }
+TEST(InverseOnHost, InOneLaunch) {
+  Rng rng = test_rng();
+  expect_inverse(14, 2, 2, 2, run_joint<14>, rng);
+  expect_inverse(14, 1, 1, 3, run_joint<14>, rng);
+  expect_inverse(15, 1, 1, 2, run_joint<15>, rng);
 }
 
 }  // namespace

@@ -1,17 +1,13 @@
 // Runs the code of CUDA kernels on the host, a block or a cluster of blocks at a time: a fiber a
-// thread, which runs from barrier to barrier, in another order each time. Blocks that wait for each
-// other run at a time, each by a thread of the host. Include before the kernels' headers, in one
-// source file.
+// thread, which runs from barrier to barrier, in another order each time. Include before the
+// kernels' headers, in one source file.
 #pragma once
 
 #include "support/host_warp.h"  // first: see there
 
 //
-#include <atomic>
-#include <bit>
 #include <cstring>
 #include <random>
-#include <thread>
 
 // Kernels' static variables of a block: one block, or one cluster without any, runs at a time.
 #undef __shared__
@@ -26,7 +22,7 @@ class HostBlocks {
   static constexpr std::size_t kShared = 256 << 10;
 
   static HostBlocks& current() {
-    static thread_local HostBlocks blocks;
+    static HostBlocks blocks;
     return blocks;
   }
 
@@ -150,36 +146,9 @@ void launch_blocks(Kernel kernel, dim3 grid, u32 cluster, u32 threads, const Arg
         HostBlocks::current().run({x, y, z}, cluster, threads, body);
 }
 
-/// Blocks of a launch at a time, `blocks` of them, in the order in which the host's threads begin.
-template <class Kernel, class... Args>
-void launch_together(Kernel kernel, u32 blocks, u32 threads, const Args&... args) {
-  std::vector<std::jthread> running;
-  for (u32 x = 0; x < blocks; ++x)
-    running.emplace_back([&, x] {
-      blockDim = {threads, 1, 1}, gridDim = {blocks, 1, 1};
-      HostBlocks::current().run({x, 0, 0}, 1, threads, [&] { kernel(args...); });
-    });
-}
-
 }  // namespace crenel::test
 
 inline void __syncthreads() { crenel::test::HostBlocks::current().sync_block(); }
-#define __syncwarp() crenel::test::HostBlocks::current().sync_warp()
-inline unsigned atomicInc(unsigned* at, unsigned last) {
-  const std::atomic_ref<unsigned> word(*at);
-  unsigned before = word.load();
-  while (!word.compare_exchange_weak(before, before >= last ? 0 : before + 1)) {
-  }
-  return before;
-}
-inline void __nanosleep(unsigned) { std::this_thread::yield(); }
-inline int __clz(unsigned x) { return std::countl_zero(x); }
-template <class T>
-T __ldg(const T* p) {
-  return *p;
-}
-inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
-inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline void atomicAdd(unsigned* to, unsigned value) { *to += value; }
 inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
   unsigned bytes = 0;
@@ -208,16 +177,6 @@ void copy_async(void* to, const void* from) {
 inline void commit_copies() {}
 template <u32 Pending>
 void wait_for_copies_but() {}
-inline void wait_for_copies() {}
-inline void mul_wide(u32 a, u32 b, u32& lo, u32& hi) {
-  lo = a * b, hi = static_cast<u32>(u64(a) * b >> 32);
-}
-inline u32 mul_hi_wide(u32 a, u32 b) { return static_cast<u32>(u64(a) * b >> 32); }
-inline u32 load_acquire(const u32* p) {
-  return std::atomic_ref<u32>(*const_cast<u32*>(p)).load(std::memory_order_acquire);
-}
-inline void count_release(u32* p, u32 last) { atomicInc(p, last); }
-inline void count_relaxed(u32* p, u32 last) { atomicInc(p, last); }
 // kernels/product_switch.cuh
 inline void multiply_digits(u32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
   const u32 lane = threadIdx.x & 31;

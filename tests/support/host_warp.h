@@ -35,7 +35,7 @@ struct uint2 {
 struct uint4 {
   unsigned x, y, z, w;
 };
-[[maybe_unused]] static thread_local dim3 threadIdx, blockIdx, blockDim, gridDim;
+[[maybe_unused]] static dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace crenel::test {
 

@@ -1,7 +1,7 @@
 // A GPU of this machine.
 #pragma once
 
-#include "backends/cuda/memory.h"
+#include "backends/cuda/stream.h"
 
 namespace crenel::backend::cuda {
 
@@ -48,7 +48,6 @@ class GpuStream final : public CudaStream {
   void await();
   void finish_copy();
 
-  std::unique_ptr<DeviceBytes> counters_;  ///< behind progress()
   std::mutex staging_mutex_;
   device::HostBuffer staging_;  ///< page-locked, of zeros but for the copy under way
 };

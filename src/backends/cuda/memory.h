@@ -1,4 +1,4 @@
-// Device memory of tables and counters: filled once from the host, freed with its owner.
+// Device memory of tables: filled once from the host, freed with its owner.
 #pragma once
 
 #include <cstring>
@@ -27,7 +27,6 @@ class DeviceBytes {
   DeviceBytes& operator=(const DeviceBytes&) = delete;
 
   const u8* data() const { return static_cast<const u8*>(data_); }
-  u8* data() { return static_cast<u8*>(data_); }
 
  private:
   std::shared_ptr<CudaDevice> device_;

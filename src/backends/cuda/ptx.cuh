@@ -16,7 +16,6 @@ __device__ __forceinline__ void begin_kernel() {
 #endif
 }
 
-// A test that runs kernels on the host brings its own.
 #if defined(__CUDACC__)
 // High word of a * b by IMAD.WIDE. __umulhi becomes IMAD.HI: both run at half rate on sm_90, but
 // butterflies by wide products are faster (docs/theory/gpu.md, "Arithmetic").
@@ -34,7 +33,6 @@ __device__ __forceinline__ void mul_wide(u32 a, u32 b, u32& lo, u32& hi) {
       : "=r"(lo), "=r"(hi)
       : "r"(a), "r"(b));
 }
-#endif
 
 // acc + a * b as one IMAD.WIDE. Written apart: ptxas 13.0 takes mad.wide (of either sign) to pieces
 // where it can, IMAD.WIDE, IADD3 and IMAD.X; and of acc + u64(a) * b the compiler may carry the
@@ -44,6 +42,11 @@ __device__ __forceinline__ u64 mad_wide(u32 a, u32 b, u64 acc) {
   asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
   return acc + product;
 }
+#else  // in tests that run kernels on the host
+inline u32 mul_hi_wide(u32 a, u32 b) { return static_cast<u32>(u64(a) * b >> 32); }
+inline void mul_wide(u32 a, u32 b, u32& lo, u32& hi) { lo = a * b, hi = mul_hi_wide(a, b); }
+inline u64 mad_wide(u32 a, u32 b, u64 acc) { return acc + u64(a) * b; }
+#endif
 
 // All warps of the block have come to one of its barriers, not necessarily the same.
 __device__ __forceinline__ void barrier() { asm volatile("barrier.sync.aligned 0;" ::: "memory"); }
@@ -67,24 +70,6 @@ __device__ __forceinline__ void multiply_bytes(u32 (&d)[4], const u32 (&c)[4], u
       : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
       : "r"(a0), "r"(a1), "r"(b0), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
-
-#if defined(__CUDACC__)
-// Counters by which blocks of a launch wait for others. What the block wrote before a barrier, and
-// count_release() after it, is seen by a block behind a barrier after the load_acquire() of a
-// thread that found this count.
-__device__ __forceinline__ u32 load_acquire(const u32* p) {
-  u32 v;
-  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
-  return v;
-}
-// One more, and zero after `last`.
-__device__ __forceinline__ void count_release(u32* p, u32 last) {
-  asm volatile("red.release.gpu.global.inc.u32 [%0], %1;" ::"l"(p), "r"(last) : "memory");
-}
-__device__ __forceinline__ void count_relaxed(u32* p, u32 last) {
-  asm volatile("red.relaxed.gpu.global.inc.u32 [%0], %1;" ::"l"(p), "r"(last) : "memory");
-}
-#endif
 
 // L2 policy of data that nothing will read again soon (switching keys): first to leave the cache.
 __device__ __forceinline__ u64 streaming_policy() {

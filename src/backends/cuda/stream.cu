@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "backends/cuda/gpu.h"
-#include "backends/cuda/poly/tuning/ntt.h"
 #include "crenel/core/watch.h"
 #include "random/seed.h"
 
@@ -30,8 +29,7 @@ void wait_until_done(const char* what, const Query& query) {
 
 class CudaGraph final : public device::GraphExec {
  public:
-  CudaGraph(int device, cudaGraphExec_t exec, std::unique_ptr<DeviceBytes> counters)
-      : device_(device), exec_(exec), counters_(std::move(counters)) {}
+  CudaGraph(int device, cudaGraphExec_t exec) : device_(device), exec_(exec) {}
   ~CudaGraph() override {
     if (process_.here()) static_cast<void>(cudaGraphExecDestroy(exec_));
   }
@@ -44,17 +42,8 @@ class CudaGraph final : public device::GraphExec {
  private:
   int device_;
   cudaGraphExec_t exec_;
-  std::unique_ptr<DeviceBytes> counters_;
   OwnProcess process_;
 };
-
-// Zeros for CudaStream::progress().
-std::unique_ptr<DeviceBytes> make_counters(const std::shared_ptr<device::Device>& device) {
-  const std::vector<u32> zeros(kProgressWords);
-  return std::make_unique<DeviceBytes>(std::static_pointer_cast<CudaDevice>(device), zeros.data(),
-                                       zeros.size() * sizeof(u32));
-}
-u32* words_of(DeviceBytes& counters) { return reinterpret_cast<u32*>(counters.data()); }
 
 class CudaEvent final : public device::Event {
  public:
@@ -112,8 +101,6 @@ void CudaStream::state_copy(const char* name, std::size_t read, std::size_t writ
 
 GpuStream::GpuStream(const std::shared_ptr<CudaDevice>& device) : CudaStream(device) {
   const DeviceGuard guard(device_index());
-  counters_ = make_counters(device);
-  progress_ = words_of(*counters_);
   CRENEL_CUDA_TRY(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking));
 }
 
@@ -259,8 +246,6 @@ std::unique_ptr<device::GraphExec> GpuStream::record(const std::function<void()>
     }
     ~Scratch() { static_cast<void>(cudaStreamDestroy(std::exchange(handle, nullptr))); }
   } const scratch(recorded_);
-  auto counters = make_counters(shared_device());
-  recorded_progress_ = words_of(*counters);
   CRENEL_CUDA_TRY(cudaStreamBeginCapture(recorded_, cudaStreamCaptureModeRelaxed));
   cudaGraph_t graph = nullptr;
   try {
@@ -276,7 +261,7 @@ std::unique_ptr<device::GraphExec> GpuStream::record(const std::function<void()>
   const cudaError_t status = cudaGraphInstantiate(&exec, graph, 0);
   static_cast<void>(cudaGraphDestroy(graph));
   if (status != cudaSuccess) fail(status, "cudaGraphInstantiate");
-  return std::make_unique<CudaGraph>(device_index(), exec, std::move(counters));
+  return std::make_unique<CudaGraph>(device_index(), exec);
 }
 
 }  // namespace crenel::backend::cuda

@@ -18,6 +18,7 @@ struct GpuModel {
   u32 processors;            ///< multiprocessors
   std::size_t shared_bytes;  ///< shared memory that a block may ask for
   std::size_t l2_bytes;      ///< second-level cache
+  u32 cluster_blocks;        ///< of a cluster, at most; 1: there are no clusters
 };
 inline constexpr int kDry = -1;
 /// The numbers that launches on such a GPU begin with (tuning.cu).
@@ -67,9 +68,6 @@ class CudaStream : public device::Stream {
   /// Where the calling thread's work goes: while it records, a stream of the recording's own, which
   /// what other threads queue meanwhile does not reach.
   cudaStream_t handle() const { return recording() ? recorded_ : handle_; }
-  /// Counters on the device that launches leave as they find them: zero (kProgressWords). Of this
-  /// stream, or of what the calling thread records, which is replayed at times of its own.
-  u32* progress() const { return recording() ? recorded_progress_ : progress_; }
   /// Programmatic dependent launch.
   bool can_overlap() const { return model_.compute_major >= 9 && on(Optimisation::launch_overlap); }
   bool on(Optimisation o) const {
@@ -90,8 +88,6 @@ class CudaStream : public device::Stream {
 
   cudaStream_t handle_ = nullptr;
   cudaStream_t recorded_ = nullptr;  ///< the recording thread's
-  u32* progress_ = nullptr;
-  u32* recorded_progress_ = nullptr;
 
  private:
   GpuModel model_;

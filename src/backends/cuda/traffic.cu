@@ -155,15 +155,12 @@ LaunchRecord row_inverse(const TransformArgs& args, u32 limbs) {
 }
 
 LaunchRecord joint_inverse(const TransformArgs& args, u32 limbs) {
-  TransformArgs rows = args;
-  rows.polys_per_block = 1;
-  LaunchRecord r = row_inverse(rows, limbs);
   const LaunchRecord columns = column_pass("", args, limbs, no_limbs());
-  r.kernel = "joint_inverse";
-  r.written_bytes += columns.written_bytes;
-  r.read_bytes += columns.read_bytes;
-  r.repeated_bytes += columns.read_bytes;
-  return compute(r, r.butterflies + columns.butterflies, 0);
+  LaunchRecord r = record_of("joint_inverse", Work::ntt, {args.log_n, limbs, args.polys});
+  r.written_bytes = columns.written_bytes;
+  r.repeated_bytes = row_twiddle_bytes(args, limbs, args.polys) + columns.repeated_bytes;
+  r.read_bytes = r.written_bytes + r.repeated_bytes;
+  return compute(r, row_butterflies(args, u64(limbs) * args.polys) + columns.butterflies, 0);
 }
 
 LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& tail) {

@@ -12,7 +12,6 @@ device::Tuning default_tuning(const GpuModel& model) {
   set(Tunable::part_bytes, chain_bytes(model.l2_bytes));
   set(Tunable::row_polys, kRowPolysPerBlock);
   set(Tunable::row_blocks, row_min_blocks(model.processors));
-  set(Tunable::inverse_ahead, joint_ahead(model.processors));
   set(Tunable::conversion_start, kConvertSetup);
   set(Tunable::conversion_outputs, kConvertMaxOutputs);
   set(Tunable::switch_rows, torus::kTiledSwitchRows);

@@ -242,8 +242,8 @@ TEST(DryDevice, ModUpOfBoot40) {
   ASSERT_EQ(r.size(), 3u);
   for (const auto& record : r) EXPECT_EQ(record.stage, "mod_up");
   EXPECT_EQ(r[0].kernel, "joint_inverse");
-  EXPECT_EQ(r[0].read_bytes, kL * (2 * kLimb + kRows + kColumns));
-  EXPECT_EQ(r[0].written_bytes, kL * 2 * kLimb);
+  EXPECT_EQ(r[0].read_bytes, kL * (kLimb + kRows + kColumns));
+  EXPECT_EQ(r[0].written_bytes, kL * kLimb);
   EXPECT_EQ(r[0].butterflies, kL * 32768 * 16);
   EXPECT_EQ(r[1].kernel, "convert_columns");
   EXPECT_EQ(r[1].work, Work::base_conversion);
@@ -284,12 +284,12 @@ TEST(DryDevice, HMultOfBoot40) {
   Traffic expected;
   expected.launches = 7;
   const u64 tensor = 4 * kL * kLimb;
-  const u64 up = kL * (kLimb + kRows) + kL * (kLimb + kColumns) + kUp.reads();
+  const u64 up = kL * (kLimb + kRows + kColumns) + kUp.reads();
   const u64 key_product = 3 * kDigits * kExtended * kLimb + kExtended * kRows;
   const u64 divide =
-      2 * kSpecial * (2 * kLimb + kRows + kColumns) + down.reads() + 2 * kL * (3 * kLimb + kRows);
+      2 * kSpecial * (kLimb + kRows + kColumns) + down.reads() + 2 * kL * (3 * kLimb + kRows);
   expected.read_bytes = tensor + up + key_product + divide;
-  const u64 passes = 2 * kL + 2 * kExtended + 2 * 2 * kSpecial + 2 * kL;
+  const u64 passes = kL + 2 * kExtended + 2 * kSpecial + 2 * kL;
   expected.written_bytes = (3 * kL + passes) * kLimb + kUp.writes() + down.writes();
   expected.streamed_bytes = 2 * kDigits * kExtended * kLimb;
   expected.butterflies = (kL + kMade + 2 * kSpecial + 2 * kL) * 32768 * 16;

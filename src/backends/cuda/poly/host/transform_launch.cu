@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <type_traits>
 
 #include "backends/cuda/launch.cuh"
@@ -90,47 +89,23 @@ void row_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs) {
   launch(stream, cost, row_inverse<Bits>, grid, kRowThreads<Bits>, 0, args);
 }
 
-// A limb in a cluster of blocks: as many as there are tiles, at most 16.
-inline constexpr u32 kMaxClusterLogN = 16;
-
-template <u32 LogN>
-void cluster_inverse_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                        const InverseScale* scales) {
-  using Shape = ClusterShape<LogN>;
-  const auto cost = [&] { return traffic::joint_inverse(args, limbs); };
-  launch(stream, cost,
-         scales ? cluster_inverse<LogN, InverseTail::shifted>
-                : cluster_inverse<LogN, InverseTail::canonical>,
-         dim3(Shape::kBlocks, args.polys, limbs), kRowThreads<Shape::kRow>, Shape::kBytes, args,
-         scales);
-}
-
 template <u32 LogN>
 void joint_inverse_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
                       const InverseScale* scales) {
-  const CudaStream& queue = cuda_stream(stream);
-  JointWork work = {queue.progress(), {limbs * args.polys, 0}, joint_tiles(LogN)};
-  work.order.ahead = std::clamp<u32>(
-      static_cast<u32>(queue.tuned(Tunable::inverse_ahead)) / work.tiles, 1, work.order.units);
-  // Blocks beyond what the GPU holds would begin when all is done.
-  const u32 blocks =
-      std::min(2 * work.order.units * work.tiles, queue.processors() * kNttBlocksPerSm);
+  using Shape = JointShape<LogN>;
   const auto cost = [&] { return traffic::joint_inverse(args, limbs); };
   launch(stream, cost,
          scales ? joint_inverse<LogN, InverseTail::shifted>
                 : joint_inverse<LogN, InverseTail::canonical>,
-         blocks, kRowThreads<kRowBits<LogN>>, 0, args, scales, work);
+         dim3(joint_tiles(LogN), args.polys, limbs), kRowThreads<Shape::kRow>, Shape::kBytes, args,
+         scales);
 }
 
-// Whether both passes of an inverse transform are one launch. Not where there are so many limbs
-// that blocks of the row pass take several polynomials each: twiddles are worth more than a
-// boundary.
-bool inverse_is_joint(device::Stream& stream, TransformArgs args, u32 limbs) {
+// Whether both passes of an inverse transform are one launch.
+bool inverse_is_joint(device::Stream& stream, const TransformArgs& args) {
   const CudaStream& queue = cuda_stream(stream);
-  if (!queue.on(Optimisation::joint_inverse) || args.log_n < kMinJointLogN) return false;
-  if (u64(limbs) * args.polys > kMaxJointUnits) return false;
-  row_grid(stream, args, limbs);  // sets:
-  return args.polys_per_block == 1;
+  return queue.on(Optimisation::joint_inverse) && args.log_n >= kMinJointLogN &&
+         args.log_n <= kMaxJointLogN && queue.model().cluster_blocks >= joint_tiles(args.log_n);
 }
 
 template <u32 Bits>
@@ -165,19 +140,23 @@ bool allow_shared_of(const GpuModel& gpu) {
   return true;
 }
 
+// More blocks a cluster than every GPU of the architecture has room for.
+template <u32 LogN>
+void allow_clusters_of(const GpuModel& gpu) {
+  if (gpu.index == kDry || gpu.cluster_blocks < joint_tiles(LogN)) return;
+  const DeviceGuard guard(gpu.index);
+  for (auto* kernel :
+       {joint_inverse<LogN, InverseTail::shifted>, joint_inverse<LogN, InverseTail::canonical>})
+    CRENEL_CUDA_TRY(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+}
+
 }  // namespace
 
 bool allow_shared_memory(u32 log_n, const GpuModel& gpu) {
-  if (log_n >= kMinJointLogN && log_n <= kMaxClusterLogN && gpu.index != kDry)
-    with_constant<kMinJointLogN, kMaxClusterLogN>("log_n", log_n, [&](auto n) {
-      const DeviceGuard guard(gpu.index);
-      const auto allow = [](auto* kernel) {
-        CRENEL_CUDA_TRY(
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-      };
-      allow(cluster_inverse<n(), InverseTail::shifted>);
-      allow(cluster_inverse<n(), InverseTail::canonical>);
-    });
+  if (log_n >= kMinJointLogN && log_n <= kMaxJointLogN)
+    with_constant<kMinJointLogN, kMaxJointLogN>("log_n", log_n,
+                                                [&](auto n) { allow_clusters_of<n()>(gpu); });
   return with_row_bits(log_n, [&](auto bits) { return allow_shared_of<bits()>(gpu); });
 }
 
@@ -195,13 +174,8 @@ void launch_row_forward(device::Stream& stream, TransformArgs args, u32 limbs,
 void launch_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
                     const InverseScale* scales) {
   if (limbs == 0 || args.polys == 0) return;
-  if (inverse_is_joint(stream, args, limbs) && args.log_n <= kMaxClusterLogN &&
-      cuda_stream(stream).tuned(Tunable::inverse_ahead) == 0)
-    return with_constant<kMinJointLogN, kMaxClusterLogN>("log_n", args.log_n, [&](auto log_n) {
-      cluster_inverse_of<log_n()>(stream, args, limbs, scales);
-    });
-  if (inverse_is_joint(stream, args, limbs))
-    return with_constant<kMinJointLogN, kMaxLogN>("log_n", args.log_n, [&](auto log_n) {
+  if (inverse_is_joint(stream, args))
+    return with_constant<kMinJointLogN, kMaxJointLogN>("log_n", args.log_n, [&](auto log_n) {
       joint_inverse_of<log_n()>(stream, args, limbs, scales);
     });
   with_row_bits(args.log_n, [&](auto bits) { row_inverse_of<bits()>(stream, args, limbs); });

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "backends/cuda/poly/kernels/key_switch_rows.cuh"
-#include "backends/cuda/poly/kernels/ntt_cluster.cuh"
 #include "backends/cuda/poly/kernels/ntt_inverse.cuh"
 #include "backends/cuda/poly/kernels/row_divide.cuh"
 #include "backends/cuda/stream.h"

@@ -93,13 +93,11 @@ __device__ __forceinline__ void read_joined(u32 (&x)[kPerThread], const u32* fro
 }
 
 // All stages of the inverse column pass on what read_joined gave, written to the limb `to`.
-// `between` is called after the first round.
-template <u32 LogN, InverseTail Tail, class Between>
+template <u32 LogN, InverseTail Tail>
 __device__ __forceinline__ void inverse_column(u32* to, u32 (&x)[kPerThread], u32* tile,
                                                const SharedTwiddles& twiddles,
                                                const InverseScale& scale,
-                                               const ColumnPlace<LogN>& place,
-                                               const Between& between) {
+                                               const ColumnPlace<LogN>& place) {
   constexpr u32 Bits = kColumnBits<LogN>, kRow = kRowBits<LogN>, kHigh = Bits - 4;
   const u32 q = twiddles.q, lane = place.lane, group = place.group;
   wait_for_copies();
@@ -107,7 +105,6 @@ __device__ __forceinline__ void inverse_column(u32* to, u32 (&x)[kPerThread], u3
   inverse_round<4>(x, twiddles, (1u << kHigh) + group, q);
 #pragma unroll
   for (u32 e = 0; e < kPerThread; ++e) tile[joined_slot<Bits>(group, e, lane)] = x[e];
-  between();
   __syncthreads();
 #pragma unroll
   for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[split_slot<Bits>(group, e, lane)];
@@ -142,8 +139,7 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
   const ColumnPlace<LogN> place(blockIdx.x);
   u32 x[kPerThread];
   read_joined<LogN>(x, args.in.limb(b, c, args.in_position.at[limb], LogN), place);
-  inverse_column<LogN, Tail>(args.out.limb(b, c, limb, LogN), x, tile, twiddles, scale, place,
-                             [] {});
+  inverse_column<LogN, Tail>(args.out.limb(b, c, limb, LogN), x, tile, twiddles, scale, place);
 }
 
 }  // namespace crenel::backend::cuda

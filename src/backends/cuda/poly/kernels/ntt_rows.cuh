@@ -55,12 +55,12 @@ __device__ __forceinline__ void read_quads(u32 (&x)[kPerThread], const u32* from
 }
 
 // All stages of the inverse row pass on the row that read_quads gave; leaves in x[e] the value of
-// column i + e 2^(Bits-4). `between` is called after the first round.
-template <u32 Bits, class Between>
+// column i + e 2^(Bits-4).
+template <u32 Bits>
 __device__ __forceinline__ void inverse_row(u32 (&x)[kPerThread], u32* tile,
                                             const SharedTwiddles& first, const ShoupTwiddles& roots,
                                             const LastTwiddles& last, u32 node,
-                                            const RowPlace<Bits>& place, const Between& between) {
+                                            const RowPlace<Bits>& place) {
   constexpr u32 kHigh = Bits - 4;
   const u32 q = roots.q, i = place.i;
   __syncwarp();
@@ -72,7 +72,6 @@ __device__ __forceinline__ void inverse_row(u32 (&x)[kPerThread], u32* tile,
   read16(x, tile + row_slot(16 * i));
   inverse_round<4>(x, last, 1, q);
   write16(tile + row_slot(16 * i), x);
-  between();
   wait_for_copies();
   __syncwarp();
   if constexpr (Bits == 9) {
@@ -116,7 +115,7 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     const u32* from = args.in.limb(b, c, args.in_position.at[place.limb], args.log_n) + place.start;
     u32 x[kPerThread];
     read_quads<Bits>(x, from, place);
-    inverse_row<Bits>(x, tile, first_round, roots, last_round, node, place, [] {});
+    inverse_row<Bits>(x, tile, first_round, roots, last_round, node, place);
     write_row<Bits>(args.out.limb(b, c, place.limb, args.log_n) + place.start, x, place.i);
   }
 }

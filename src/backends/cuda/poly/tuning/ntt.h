@@ -22,6 +22,12 @@ constexpr u32 tile_rows(u32 bits) { return bits <= 6 ? 32 : 4096u >> bits; }
 constexpr u32 column_threads(u32 bits) { return (tile_columns(bits) << bits) / 16; }
 constexpr u32 row_threads(u32 bits) { return (tile_rows(bits) << bits) / 16; }
 
+/// Rings whose limbs lie in the shared memory of a cluster (kernels/ntt_inverse.cuh): both passes
+/// have blocks of 256 threads, and a limb has no more tiles than a cluster may have blocks.
+inline constexpr u32 kMinJointLogN = 14, kMaxJointLogN = 16;
+/// Tiles of such a limb, the same number in both passes.
+constexpr u32 joint_tiles(u32 log_n) { return 1u << (log_n - 12); }  // 4..16
+
 // The same as constants, which device code can name.
 template <u32 LogN>
 inline constexpr u32 kColumnBits = column_bits(LogN);
@@ -66,45 +72,5 @@ constexpr u32 row_polys_per_block(u32 blocks_per_poly, u32 polys, u32 most, u32 
   while (count > 1 && blocks_per_poly * ((polys + count - 1) / count) < min_blocks) --count;
   return count;
 }
-
-// Both passes of an inverse transform in one launch (kernels/ntt_inverse.cuh).
-
-/// Smallest ring whose passes both have blocks of 256 threads.
-inline constexpr u32 kMinJointLogN = 14;
-/// Tiles of a limb, the same number in both passes.
-constexpr u32 joint_tiles(u32 log_n) { return 1u << (log_n - 12); }
-/// Limbs, of all polynomials, that one launch has counters for; each in a sector of its own, so
-/// that blocks that wait do not meet in one.
-inline constexpr u32 kMaxJointUnits = 1023;
-inline constexpr u32 kProgressStride = 8;
-/// Words that are zero before and after every launch: what is drawn next, and a counter a limb.
-inline constexpr u32 kProgressWords = (kMaxJointUnits + 1) * kProgressStride;
-/// Nanoseconds between two looks at a counter.
-inline constexpr u32 kProgressSleep = 32;
-
-/// Tiles of rows that are begun before the first tile of columns: as many as a GPU holds blocks.
-/// With fewer, blocks wait for rows instead of transforming some.
-constexpr u32 joint_ahead(u32 processors) { return processors * kNttBlocksPerSm; }
-
-/// In which order the passes over a number of limbs (units) are begun: `ahead` of rows, then rows
-/// and columns in turn, then the columns that are left. Rows of a unit always before its columns.
-struct JointOrder {
-  u32 units;
-  u32 ahead;  ///< 1 .. units
-
-  struct Step {
-    u32 unit;
-    bool rows;
-  };
-#if defined(__CUDACC__)
-  __host__ __device__
-#endif
-      constexpr Step step(u32 s) const {  // 0 <= s < 2 units
-    if (s < ahead) return {s, true};
-    const u32 turn = s - ahead, turns = 2 * (units - ahead);
-    if (turn >= turns) return {turn - turns / 2, false};
-    return turn % 2 == 0 ? Step{ahead + turn / 2, true} : Step{turn / 2, false};
-  }
-};
 
 }  // namespace crenel::backend::cuda
