@@ -1,6 +1,21 @@
 #include "boot/options.h"
 
+#include "crenel/core/error.h"
+
 namespace crenel::bench {
+namespace {
+
+// name=value
+std::pair<device::Tunable, u64> parse_tuning(const std::string& text) {
+  const auto at = text.find('=');
+  if (at == std::string::npos)
+    throw ParameterError(cat("--tune: '", text, "', expected NAME=VALUE"), {{"tuning", text}});
+  const device::Tunable tunable = device::tunable_of(text.substr(0, at));
+  const device::TunableInfo& info = device::info_of(tunable);
+  return {tunable, parse_number("--tune", text.substr(at + 1), info.least, info.most)};
+}
+
+}  // namespace
 
 std::optional<BootOptions> parse_boot_options(const Words& words) {
   BootOptions o;
@@ -23,8 +38,6 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
                o.options.target_level =
                    static_cast<u32>(parse_number("--target", text, 0, ckks::kMaxLimbs));
              })
-      .value("--without", "an optimisation that is off (crenel bench ablation names them)",
-             [&o](const std::string& name) { o.on = o.on.without(device::optimisation_of(name)); })
       .flag("--minimal", minimal, "minimal keys: two a transform")
       .flag("--stc-first", slot_to_coeff_first, "SlotToCoeff before CoeffToSlot")
       .flag("--kinds", o.kinds, "other kinds of messages too, against the model")
@@ -34,6 +47,10 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
                "MiB of device memory for keys staged from host memory, batches 1, 8 and 32")
       .text("--beside", o.beside,
             "another device for the same bootstrap, such as cuda:0+1, by copies of the keys")
+      .value("--tune", "NAME=VALUE, a number that launches go by (crenel tune)",
+             [&o](const std::string& text) { o.tuning.push_back(parse_tuning(text)); })
+      .value("--without", "an optimisation that is off (crenel bench ablation names them)",
+             [&o](const std::string& name) { o.on = o.on.without(device::optimisation_of(name)); })
       .flag("--quick", o.quick, "fewer repetitions")
       .json(o.json);
   if (!arguments.parse(words)) return std::nullopt;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "crenel/circuits/bootstrapping.h"
 #include "crenel/device/optimisations.h"
+#include "crenel/device/tuning.h"
 #include "harness/arguments.h"
 
 namespace crenel::bench {
@@ -13,8 +15,10 @@ namespace crenel::bench {
 struct BootOptions {
   std::string device = "auto", params = "boot40", json;
   std::string beside;  ///< a second device for the same bootstrap; empty: none
-  circuits::BootstrapOptions options;
+  /// Numbers that launches go by instead of the device's own.
+  std::vector<std::pair<device::Tunable, u64>> tuning;
   device::Optimisations on;
+  circuits::BootstrapOptions options;
   u32 runs = 3;               ///< fresh random messages whose errors make the statistics
   u32 batch = 1;              ///< ciphertexts a call
   std::vector<u32> sizes;     ///< slots of bootstraps that are timed instead, complex and real each

@@ -16,13 +16,22 @@ ckks::Params checked(const BootOptions& o) {
   return params;
 }
 
+std::shared_ptr<device::Device> tuned_device(const BootOptions& o) {
+  auto opened = device::open(o.device, o.on);
+  if (o.tuning.empty()) return opened;
+  device::Tuning tuning = device::tuning(*opened);
+  for (const auto& [tunable, value] : o.tuning) tuning[u32(tunable)] = value;
+  device::set_tuning(*opened, tuning);
+  return opened;
+}
+
 }  // namespace
 
 BootWorld::BootWorld(const BootOptions& o)
     : options(o),
       params(checked(o)),
       lap_(now()),
-      context(params, device::open(o.device, o.on)),
+      context(params, tuned_device(o)),
       context_seconds(lap()),
       client(context.keygen()),
       keys(client.evaluation_keys(circuits::bootstrap_key_request(params, o.options))),

@@ -116,6 +116,13 @@ int run_kernels(const Words& words) {
       .text("--only", options.only, "operations whose name contains it")
       .value("--without", "an optimisation that is off (crenel bench ablation names them)",
              [&](const std::string& name) { options.without.push_back(name); })
+      .value("--tune", "NAME=VALUE, a number that launches go by (crenel tune)",
+             [&](const std::string& text) {
+               const auto at = std::min(text.find('='), text.size());
+               options.tuned.emplace_back(
+                   text.substr(0, at),
+                   parse_number("--tune", text.substr(std::min(at + 1, text.size())), 0, ~u32(0)));
+             })
       .flag("--graph", options.graph, "replay each operation from a graph")
       .json(options.json);
   if (!arguments.parse(words)) return 0;

@@ -37,12 +37,7 @@ class HostBlocks {
     std::vector<u32> order(fibers_.size());
     for (u32 i = 0; i < order.size(); ++i) {
       order[i] = i, ++warps_[i / 32].live;
-      ucontext_t& start = fibers_[i].start;
-      getcontext(&start);
-      start.uc_stack.ss_sp = stacks_.data() + i * kStack;
-      start.uc_stack.ss_size = kStack;
-      start.uc_link = nullptr;
-      makecontext(&start, &HostBlocks::begin, 0);
+      prepare(i);
     }
     while (all_.live != 0) {
       std::shuffle(order.begin(), order.end(), rng_);
@@ -85,6 +80,15 @@ class HostBlocks {
     bool waits() const { return barrier != nullptr && barrier->passed == passed; }
   };
 
+  // Apart, since getcontext may return twice: its caller's variables would not be safe.
+  [[gnu::noinline]] void prepare(u32 i) {
+    ucontext_t& start = fibers_[i].start;
+    getcontext(&start);
+    start.uc_stack.ss_sp = stacks_.data() + i * kStack;
+    start.uc_stack.ss_size = kStack;
+    start.uc_link = nullptr;
+    makecontext(&start, &HostBlocks::begin, 0);
+  }
   void resume(u32 i) {
     at_ = i;
     threadIdx = {i % threads_, 0, 0};

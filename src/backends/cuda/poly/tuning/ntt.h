@@ -70,7 +70,8 @@ constexpr u32 row_min_blocks(u32 processors) { return processors * kNttBlocksPer
 constexpr u32 row_polys_per_block(u32 blocks_per_poly, u32 polys, u32 most, u32 min_blocks) {
   u32 count = most;
   while (count > 1 && blocks_per_poly * ((polys + count - 1) / count) < min_blocks) --count;
-  return count;
+  const u32 groups = (polys + count - 1) / count;
+  return (polys + groups - 1) / groups;  // equal ones
 }
 
 }  // namespace crenel::backend::cuda
