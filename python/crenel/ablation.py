@@ -150,7 +150,6 @@ OURS = Ladder(
         Rung("+key product in the transform", ("key_switch", "lift")),
         Rung("+base conversion", ("held_sources", "conversion_shape")),
         Rung("+conversion with the column pass", ("convert_columns",)),
-        Rung("+inverse transforms in one launch", ("joint_inverse",)),
         Rung("+graphs", ("graphs",)),
         Rung("+overlap of launches", ("launch_overlap",)),
     ),

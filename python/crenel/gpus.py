@@ -25,7 +25,6 @@ from crenel.account import Record
 from crenel.analyze import Ceilings
 
 WORD = 4  # bytes of a residue
-INVERSES = ("column_inverse", "joint_inverse")  # what ends inverse transforms
 SPREAD_BY_DIGIT = ("mod_up", "key_switch")  # stages that know digits
 
 
@@ -166,7 +165,7 @@ def _share(record: Record, memory: tuple[float, float], gpus: int, parts: int, c
 def _sent(record: Record, gpus: int, way: str, by_digit: bool, ring_dim: int) -> int:
     """Bytes that one GPU writes to the others after a launch: of its share to each of them, or of sums over
     its digits all but its own share."""
-    gathered = record["kernel"] in INVERSES and not by_digit
+    gathered = record["kernel"] == "column_inverse" and not by_digit
     if gathered or (way == "aggregated" and record["work"] == "key_multiply"):
         return record["limbs"] * record["polys"] * ring_dim * WORD * (gpus - 1) // gpus
     return 0

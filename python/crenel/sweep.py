@@ -20,7 +20,6 @@ GROUPS = {
         "row_forward",
         "row_inverse",
         "column_inverse",
-        "joint_inverse",
         "small_forward",
         "small_inverse",
     ),

@@ -30,7 +30,6 @@ SWITCHES = (
     "held_sources",
     "conversion_shape",
     "convert_columns",
-    "joint_inverse",
     "multi_polynomial",
     "key_switch",
     "division",

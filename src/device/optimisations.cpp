@@ -29,7 +29,6 @@ constexpr Entry kEntries[kOptimisations] = {
     {"held_sources", "a block of a base conversion reads its sources once"},
     {"conversion_shape", "destinations a block of a base conversion by the size of the grid"},
     {"convert_columns", "a base conversion and the column pass of its results in one launch"},
-    {"joint_inverse", "both passes of an inverse transform in one launch"},
     {"multi_polynomial", "all digits, and all components of a division, in the launches of one"},
     {"graphs", "recordings are replayed as graphs"},
     {"launch_overlap", "a launch begins while the one before it ends"},

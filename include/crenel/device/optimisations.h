@@ -30,8 +30,6 @@ enum class Optimisation : u8 {
   held_sources,      ///< a block of a base conversion reads its sources once
   conversion_shape,  ///< destinations a block by the size of the grid; otherwise 16
   convert_columns,   ///< what is converted passes on to the column pass in registers
-  // Forms of transforms.
-  joint_inverse,  ///< both passes of an inverse transform in one launch
   // Working sets by the size of the cache.
   multi_polynomial,  ///< all digits, and all components of a division, in the launches of one
   // Launches.

@@ -26,27 +26,9 @@ std::string unusable_reason(int index) {
   return {};
 }
 
-// Blocks of a cluster, at most, where a block has 256 threads and less than 48 KiB.
-u32 cluster_blocks_of(int index, const cudaDeviceProp& properties) {
-  if (properties.major < 9) return 1;
-  const DeviceGuard guard(index);
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(16);
-  config.blockDim = dim3(256);
-  config.dynamicSmemBytes = 48 << 10;
-  int blocks = 1;
-  CRENEL_CUDA_TRY(cudaFuncSetAttribute(probe, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-  CRENEL_CUDA_TRY(cudaOccupancyMaxPotentialClusterSize(&blocks, probe, &config));
-  return static_cast<u32>(std::max(blocks, 1));
-}
-
 GpuModel model_of(int index, const cudaDeviceProp& properties) {
-  return {index,
-          properties.major,
-          static_cast<u32>(properties.multiProcessorCount),
-          properties.sharedMemPerBlockOptin,
-          static_cast<std::size_t>(properties.l2CacheSize),
-          cluster_blocks_of(index, properties)};
+  return {index, properties.major, static_cast<u32>(properties.multiProcessorCount),
+          properties.sharedMemPerBlockOptin, static_cast<std::size_t>(properties.l2CacheSize)};
 }
 
 device::DeviceInfo info_of(int index, const cudaDeviceProp& properties) {

@@ -11,7 +11,7 @@
 namespace crenel::backend::cuda {
 namespace {
 
-constexpr GpuModel kModel = {kDry, 9, 132, 227 << 10, 50 << 20, 16};
+constexpr GpuModel kModel = {kDry, 9, 132, 227 << 10, 50 << 20};
 constexpr u64 kMemory = u64(139) << 30;
 constexpr const char* kLimit = "free by the model";
 

@@ -18,7 +18,6 @@ struct GpuModel {
   u32 processors;            ///< multiprocessors
   std::size_t shared_bytes;  ///< shared memory that a block may ask for
   std::size_t l2_bytes;      ///< second-level cache
-  u32 cluster_blocks;        ///< of a cluster, at most; 1: there are no clusters
 };
 inline constexpr int kDry = -1;
 /// The numbers that launches on such a GPU begin with (tuning.cu).

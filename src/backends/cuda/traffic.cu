@@ -154,15 +154,6 @@ LaunchRecord row_inverse(const TransformArgs& args, u32 limbs) {
   return compute(r, row_butterflies(args, u64(limbs) * args.polys), 0);
 }
 
-LaunchRecord joint_inverse(const TransformArgs& args, u32 limbs) {
-  const LaunchRecord columns = column_pass("", args, limbs, no_limbs());
-  LaunchRecord r = record_of("joint_inverse", Work::ntt, {args.log_n, limbs, args.polys});
-  r.written_bytes = columns.written_bytes;
-  r.repeated_bytes = row_twiddle_bytes(args, limbs, args.polys) + columns.repeated_bytes;
-  r.read_bytes = r.written_bytes + r.repeated_bytes;
-  return compute(r, row_butterflies(args, u64(limbs) * args.polys) + columns.butterflies, 0);
-}
-
 LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& tail) {
   const Extent out{args.log_n, limbs, args.polys};
   const u32 batch = args.polys / args.components;

@@ -53,8 +53,6 @@ LaunchRecord column_pass(const char* kernel, const TransformArgs& args, u32 limb
                          const LimbBytes& left_out);
 LaunchRecord row_forward(const TransformArgs& args, u32 limbs, const OwnLimbs& own);
 LaunchRecord row_inverse(const TransformArgs& args, u32 limbs);
-/// Both passes; what lies between them stays in shared memory.
-LaunchRecord joint_inverse(const TransformArgs& args, u32 limbs);
 LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& tail);
 LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwitchTail& tail);
 

@@ -15,7 +15,6 @@ US_PER_MS = 1e3
 MB = 1e6
 FULL_LIMBS, HALF_LIMBS, FEW_LIMBS = 48, 24, 12  # of its key switches
 SPARSE_WEIGHT = 32
-INVERSE = ("row_inverse", "column_inverse", "joint_inverse")
 LIMB_RANGES = ((1, 10), (11, 20), (21, 30), (31, 40), (41, 60))
 
 
@@ -263,7 +262,7 @@ def stages(work: Work) -> None:
     work.source(file, f"{common.counted(data)}, one HMult")
     l2, dram = common.rate("l2"), common.rate("dram_read")
     names = {
-        "1: decompose and raise": (*INVERSE, "base_convert", "column_forward"),
+        "1: decompose and raise": ("row_inverse", "column_inverse", "base_convert", "column_forward"),
         "2: product with the key": ("key_switch_rows",),
     }
     body, groups = [], []

@@ -127,16 +127,10 @@ __device__ __forceinline__ void forward_row(u32 (&x)[kPerThread], u32* tile,
 template <u32 Bits>
 struct RowPlace {
   static constexpr u32 kThreads = 1u << (Bits - 4);  ///< of a row
-  u32 limb;
+  u32 limb = blockIdx.z;
   u32 i = threadIdx.x % kThreads;
-  u32 row;
-  u32 start;
-
-  __device__ __forceinline__ RowPlace() : RowPlace(blockIdx.z, blockIdx.x) {}
-  __device__ __forceinline__ RowPlace(u32 of_limb, u32 of_tile)
-      : limb(of_limb),
-        row(of_tile * kTileRows<Bits> + threadIdx.x / kThreads),
-        start(row << Bits) {}
+  u32 row = blockIdx.x * kTileRows<Bits> + threadIdx.x / kThreads;
+  u32 start = row << Bits;
 
   __device__ __forceinline__ u32 node(u32 log_n) const { return (1u << (log_n - Bits)) + row; }
   __device__ __forceinline__ u32* tile(u32* tiles) const {

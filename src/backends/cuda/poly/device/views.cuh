@@ -37,11 +37,4 @@ struct LimbBytes {
 };
 inline constexpr u32 kNone = 255;
 
-/// No component of any limb.
-inline LimbBytes no_limbs() {
-  LimbBytes bytes;
-  for (u8& at : bytes.at) at = kNone;
-  return bytes;
-}
-
 }  // namespace crenel::backend::cuda

@@ -26,7 +26,8 @@ void inverse_shifted(Stream& stream, const RingTables& tables, const ConversionT
   args.polys = in.shape.polys();
   args.prime = prime_bytes(limbs);
   args.in_position = position_bytes(limbs, in.limbs);
-  launch_inverse(stream, args, limbs.size(), conversion.inverse);
+  launch_row_inverse(stream, args, limbs.size());
+  launch_column_inverse(stream, in_place(args), limbs.size(), conversion.inverse);
 }
 
 // Dense memory for `polys` polynomials.

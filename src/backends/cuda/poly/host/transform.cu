@@ -43,7 +43,8 @@ void CudaPolyKernels::do_intt(Stream& stream, View out, ConstView in) {
     return launch(
         stream, [&] { return traffic::small_transform("small_inverse", args, limbs); },
         small_inverse, dim3(1, limbs, args.polys), kSmallThreads, 0, args);
-  launch_inverse(stream, args, limbs, nullptr);
+  launch_row_inverse(stream, args, limbs);
+  launch_column_inverse(stream, in_place(args), limbs, nullptr);
 }
 
 }  // namespace crenel::backend::cuda

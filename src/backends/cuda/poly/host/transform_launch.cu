@@ -89,25 +89,6 @@ void row_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs) {
   launch(stream, cost, row_inverse<Bits>, grid, kRowThreads<Bits>, 0, args);
 }
 
-template <u32 LogN>
-void joint_inverse_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                      const InverseScale* scales) {
-  using Shape = JointShape<LogN>;
-  const auto cost = [&] { return traffic::joint_inverse(args, limbs); };
-  launch(stream, cost,
-         scales ? joint_inverse<LogN, InverseTail::shifted>
-                : joint_inverse<LogN, InverseTail::canonical>,
-         dim3(joint_tiles(LogN), args.polys, limbs), kRowThreads<Shape::kRow>, Shape::kBytes, args,
-         scales);
-}
-
-// Whether both passes of an inverse transform are one launch.
-bool inverse_is_joint(device::Stream& stream, const TransformArgs& args) {
-  const CudaStream& queue = cuda_stream(stream);
-  return queue.on(Optimisation::joint_inverse) && args.log_n >= kMinJointLogN &&
-         args.log_n <= kMaxJointLogN && queue.model().cluster_blocks >= joint_tiles(args.log_n);
-}
-
 template <u32 Bits>
 void row_divide_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
                    const DivideTail& tail) {
@@ -140,23 +121,9 @@ bool allow_shared_of(const GpuModel& gpu) {
   return true;
 }
 
-// More blocks a cluster than every GPU of the architecture has room for.
-template <u32 LogN>
-void allow_clusters_of(const GpuModel& gpu) {
-  if (gpu.index == kDry || gpu.cluster_blocks < joint_tiles(LogN)) return;
-  const DeviceGuard guard(gpu.index);
-  for (auto* kernel :
-       {joint_inverse<LogN, InverseTail::shifted>, joint_inverse<LogN, InverseTail::canonical>})
-    CRENEL_CUDA_TRY(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-}
-
 }  // namespace
 
 bool allow_shared_memory(u32 log_n, const GpuModel& gpu) {
-  if (log_n >= kMinJointLogN && log_n <= kMaxJointLogN)
-    with_constant<kMinJointLogN, kMaxJointLogN>("log_n", log_n,
-                                                [&](auto n) { allow_clusters_of<n()>(gpu); });
   return with_row_bits(log_n, [&](auto bits) { return allow_shared_of<bits()>(gpu); });
 }
 
@@ -166,22 +133,19 @@ void launch_column_forward(device::Stream& stream, TransformArgs args, u32 limbs
              [&](auto log_n) { column_forward_of<log_n()>(stream, args, limbs, skip); });
 }
 
+void launch_column_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
+                           const InverseScale* scales) {
+  with_log_n(args.log_n,
+             [&](auto log_n) { column_inverse_of<log_n()>(stream, args, limbs, scales); });
+}
+
 void launch_row_forward(device::Stream& stream, TransformArgs args, u32 limbs,
                         const OwnLimbs& own) {
   with_row_bits(args.log_n, [&](auto bits) { row_forward_of<bits()>(stream, args, limbs, own); });
 }
 
-void launch_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
-                    const InverseScale* scales) {
-  if (limbs == 0 || args.polys == 0) return;
-  if (inverse_is_joint(stream, args))
-    return with_constant<kMinJointLogN, kMaxJointLogN>("log_n", args.log_n, [&](auto log_n) {
-      joint_inverse_of<log_n()>(stream, args, limbs, scales);
-    });
+void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs) {
   with_row_bits(args.log_n, [&](auto bits) { row_inverse_of<bits()>(stream, args, limbs); });
-  args = in_place(args);
-  with_log_n(args.log_n,
-             [&](auto log_n) { column_inverse_of<log_n()>(stream, args, limbs, scales); });
 }
 
 void launch_row_divide(device::Stream& stream, const TransformArgs& args, u32 limbs,

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "backends/cuda/poly/kernels/key_switch_rows.cuh"
-#include "backends/cuda/poly/kernels/ntt_inverse.cuh"
+#include "backends/cuda/poly/kernels/ntt_columns.cuh"
+#include "backends/cuda/poly/kernels/ntt_rows.cuh"
 #include "backends/cuda/poly/kernels/row_divide.cuh"
 #include "backends/cuda/stream.h"
 
@@ -12,7 +13,7 @@ namespace crenel::backend::cuda {
 /// whether key_switch_rows fits.
 bool allow_shared_memory(u32 log_n, const GpuModel& gpu);
 
-// Passes over `limbs` limbs of every polynomial.
+// Passes over `limbs` limbs of every polynomial; inverse: rows first.
 
 /// `skip`: per limb, the component to leave out, or kNone.
 void launch_column_forward(device::Stream& stream, TransformArgs args, u32 limbs,
@@ -22,10 +23,18 @@ void launch_row_divide(device::Stream& stream, const TransformArgs& args, u32 li
                        const DivideTail& tail);
 void launch_key_switch_rows(device::Stream& stream, const TransformArgs& args, u32 limbs,
                             const KeySwitchTail& tail);
-/// A whole inverse transform, in one launch or two. With `scales` (one a limb) the result is
-/// multiplied and shifted for a base conversion, otherwise canonical.
-void launch_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
-                    const InverseScale* scales);
+void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs);
+/// With `scales` (one a limb) the result is multiplied and shifted for a base conversion, otherwise
+/// canonical.
+void launch_column_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
+                           const InverseScale* scales);
+
+/// No component of any limb.
+inline LimbBytes no_limbs() {
+  LimbBytes bytes;
+  for (u8& at : bytes.at) at = kNone;
+  return bytes;
+}
 
 /// The same polynomial as input and output of a second pass.
 inline TransformArgs in_place(TransformArgs args) {

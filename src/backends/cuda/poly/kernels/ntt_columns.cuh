@@ -72,34 +72,28 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
   for (u32 e = 0; e < kPerThread; ++e) to[(group << (4 + kRow)) + (e << kRow)] = x[e];
 }
 
-// Where the threads of a block work in the column pass.
-template <u32 LogN>
-struct ColumnPlace {
-  static constexpr u32 kColumns = kTileColumns<kColumnBits<LogN>>;
-  u32 lane = threadIdx.x % kColumns, group = threadIdx.x / kColumns;
-  u32 column;
-
-  __device__ __forceinline__ explicit ColumnPlace(u32 tile) : column(tile * kColumns + lane) {}
-};
-
-// What a thread starts the inverse with; `from` is the limb.
-template <u32 LogN>
-__device__ __forceinline__ void read_joined(u32 (&x)[kPerThread], const u32* from,
-                                            const ColumnPlace<LogN>& place) {
-  constexpr u32 kRow = kRowBits<LogN>;
-  from += (place.group << (4 + kRow)) + place.column;
-#pragma unroll
-  for (u32 e = 0; e < kPerThread; ++e) x[e] = from[e << kRow];
-}
-
-// All stages of the inverse column pass on what read_joined gave, written to the limb `to`.
 template <u32 LogN, InverseTail Tail>
-__device__ __forceinline__ void inverse_column(u32* to, u32 (&x)[kPerThread], u32* tile,
-                                               const SharedTwiddles& twiddles,
-                                               const InverseScale& scale,
-                                               const ColumnPlace<LogN>& place) {
+__global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
+    column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
+  begin_kernel();
   constexpr u32 Bits = kColumnBits<LogN>, kRow = kRowBits<LogN>, kHigh = Bits - 4;
-  const u32 q = twiddles.q, lane = place.lane, group = place.group;
+  constexpr u32 kColumns = kTileColumns<Bits>;
+  __shared__ u32 tile[kColumnTileWords<Bits>];
+  __shared__ __align__(16) uint2 heap[1u << Bits];
+  const u32 limb = gridDim.z - 1 - blockIdx.z;
+  const u32 b = blockIdx.y / args.components, c = blockIdx.y % args.components;
+  const u32 id = args.prime.at[limb];
+  const PrimeConstants& m = args.primes[id];
+  const u32 q = m.q;
+  const SharedTwiddles twiddles = fetch_column_twiddles<Bits>(heap, shoup_twiddles(args, id, LogN));
+  const InverseScale scale = scales ? scales[limb] : InverseScale{m.n_inv, m.n_inv_root};
+  const u32 lane = threadIdx.x % kColumns, group = threadIdx.x / kColumns;
+  const u32 column = blockIdx.x * kColumns + lane;
+  const u32* from = args.in.limb(b, c, args.in_position.at[limb], LogN) + column;
+  u32* to = args.out.limb(b, c, limb, LogN) + column;
+  u32 x[kPerThread];
+#pragma unroll
+  for (u32 e = 0; e < kPerThread; ++e) x[e] = from[(group << (4 + kRow)) + (e << kRow)];
   wait_for_copies();
   __syncthreads();
   inverse_round<4>(x, twiddles, (1u << kHigh) + group, q);
@@ -110,36 +104,10 @@ __device__ __forceinline__ void inverse_column(u32* to, u32 (&x)[kPerThread], u3
   for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[split_slot<Bits>(group, e, lane)];
   // A round of fewer than four stages leaves pairs at distance 8 only in its last stage.
   inverse_round_scaled<kHigh>(x, twiddles, q, scale.c, scale.c_root);
-  to += (group << kRow) + place.column;
 #pragma unroll
   for (u32 e = 0; e < kPerThread; ++e)
-    to[e << (kHigh + kRow)] = Tail == InverseTail::shifted ? centre_up(x[e], q) : x[e];
-}
-
-// Of output limb `limb`; a canonical result has no scale but 1/N.
-template <InverseTail Tail>
-__device__ __forceinline__ InverseScale scale_of(const InverseScale* scales, u32 limb,
-                                                 const PrimeConstants& m) {
-  if constexpr (Tail == InverseTail::shifted) return scales[limb];
-  return {m.n_inv, m.n_inv_root};
-}
-
-template <u32 LogN, InverseTail Tail>
-__global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
-    column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
-  begin_kernel();
-  constexpr u32 Bits = kColumnBits<LogN>;
-  __shared__ u32 tile[kColumnTileWords<Bits>];
-  __shared__ __align__(16) uint2 heap[1u << Bits];
-  const u32 limb = gridDim.z - 1 - blockIdx.z;
-  const u32 b = blockIdx.y / args.components, c = blockIdx.y % args.components;
-  const u32 id = args.prime.at[limb];
-  const SharedTwiddles twiddles = fetch_column_twiddles<Bits>(heap, shoup_twiddles(args, id, LogN));
-  const InverseScale scale = scale_of<Tail>(scales, limb, args.primes[id]);
-  const ColumnPlace<LogN> place(blockIdx.x);
-  u32 x[kPerThread];
-  read_joined<LogN>(x, args.in.limb(b, c, args.in_position.at[limb], LogN), place);
-  inverse_column<LogN, Tail>(args.out.limb(b, c, limb, LogN), x, tile, twiddles, scale, place);
+    to[(group << kRow) + (e << (kHigh + kRow))] =
+        Tail == InverseTail::shifted ? centre_up(x[e], q) : x[e];
 }
 
 }  // namespace crenel::backend::cuda

@@ -43,80 +43,59 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
   }
 }
 
-// What thread i starts the inverse with: four groups of four values, coalesced over the row.
-template <u32 Bits>
-__device__ __forceinline__ void read_quads(u32 (&x)[kPerThread], const u32* from,
-                                           const RowPlace<Bits>& place) {
-#pragma unroll
-  for (u32 k = 0; k < 4; ++k) {
-    const uint4 v = load4(from + place.at(k));
-    x[4 * k] = v.x, x[4 * k + 1] = v.y, x[4 * k + 2] = v.z, x[4 * k + 3] = v.w;
-  }
-}
-
-// All stages of the inverse row pass on the row that read_quads gave; leaves in x[e] the value of
-// column i + e 2^(Bits-4).
-template <u32 Bits>
-__device__ __forceinline__ void inverse_row(u32 (&x)[kPerThread], u32* tile,
-                                            const SharedTwiddles& first, const ShoupTwiddles& roots,
-                                            const LastTwiddles& last, u32 node,
-                                            const RowPlace<Bits>& place) {
-  constexpr u32 kHigh = Bits - 4;
-  const u32 q = roots.q, i = place.i;
-  __syncwarp();
-#pragma unroll
-  for (u32 k = 0; k < 4; ++k)
-    store4(tile + row_slot(place.at(k)),
-           make_uint4(x[4 * k], x[4 * k + 1], x[4 * k + 2], x[4 * k + 3]));
-  __syncwarp();
-  read16(x, tile + row_slot(16 * i));
-  inverse_round<4>(x, last, 1, q);
-  write16(tile + row_slot(16 * i), x);
-  wait_for_copies();
-  __syncwarp();
-  if constexpr (Bits == 9) {
-    const u32 base = (i >> 1) << 5 | (i & 1);
-#pragma unroll
-    for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[row_slot(base | e << 1)];
-    inverse_round<1>(x, roots, (node << 4) + (i >> 1), q);
-#pragma unroll
-    for (u32 e = 0; e < kPerThread; ++e) tile[row_slot(base | e << 1)] = x[e];
-    __syncwarp();
-  }
-#pragma unroll
-  for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[row_slot(i + (e << kHigh))];
-  inverse_round<kRowRound<Bits>>(x, first, 1, q);
-}
-
-template <u32 Bits>
-__device__ __forceinline__ void write_row(u32* to, const u32 (&x)[kPerThread], u32 i) {
-#pragma unroll
-  for (u32 e = 0; e < kPerThread; ++e) to[i + (e << (Bits - 4))] = x[e];
-}
-
 template <u32 Bits>
 __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     row_inverse(const __grid_constant__ TransformArgs args) {
   begin_kernel();
+  constexpr u32 kHigh = Bits - 4;
   __shared__ __align__(16) u32 tiles[kRowTileWords<Bits>];
   __shared__ __align__(16) u32 heaps[kRowHeapWords<Bits>];
   const RowPlace<Bits> place;
   const u32 id = args.prime.at[place.limb];
+  const u32 q = args.primes[id].q;
   const ShoupTwiddles roots = shoup_twiddles(args, id, args.log_n);
-  const u32 node = place.node(args.log_n);
+  const u32 i = place.i, node = place.node(args.log_n);
   u32* tile = place.tile(tiles);
   const LastTwiddles last_round = last_twiddles(args, id, place.last_node(args.log_n));
   const SharedTwiddles first_round =
-      fetch_row_twiddles<Bits>(heaps, place.row_in_block(), roots, node, place.i);
+      fetch_row_twiddles<Bits>(heaps, place.row_in_block(), roots, node, i);
   const u32 first = blockIdx.y * args.polys_per_block;
   const u32 last = min(first + args.polys_per_block, args.polys);
   for (u32 p = first; p < last; ++p) {
     const u32 b = p / args.components, c = p % args.components;
     const u32* from = args.in.limb(b, c, args.in_position.at[place.limb], args.log_n) + place.start;
+    u32* to = args.out.limb(b, c, place.limb, args.log_n) + place.start;
     u32 x[kPerThread];
-    read_quads<Bits>(x, from, place);
-    inverse_row<Bits>(x, tile, first_round, roots, last_round, node, place);
-    write_row<Bits>(args.out.limb(b, c, place.limb, args.log_n) + place.start, x, place.i);
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+      const uint4 v = load4(from + place.at(k));
+      x[4 * k] = v.x, x[4 * k + 1] = v.y, x[4 * k + 2] = v.z, x[4 * k + 3] = v.w;
+    }
+    __syncwarp();
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k)
+      store4(tile + row_slot(place.at(k)),
+             make_uint4(x[4 * k], x[4 * k + 1], x[4 * k + 2], x[4 * k + 3]));
+    __syncwarp();
+    read16(x, tile + row_slot(16 * i));
+    inverse_round<4>(x, last_round, 1, q);
+    write16(tile + row_slot(16 * i), x);
+    wait_for_copies();
+    __syncwarp();
+    if constexpr (Bits == 9) {
+      const u32 base = (i >> 1) << 5 | (i & 1);
+#pragma unroll
+      for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[row_slot(base | e << 1)];
+      inverse_round<1>(x, roots, (node << 4) + (i >> 1), q);
+#pragma unroll
+      for (u32 e = 0; e < kPerThread; ++e) tile[row_slot(base | e << 1)] = x[e];
+      __syncwarp();
+    }
+#pragma unroll
+    for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[row_slot(i + (e << kHigh))];
+    inverse_round<kRowRound<Bits>>(x, first_round, 1, q);
+#pragma unroll
+    for (u32 e = 0; e < kPerThread; ++e) to[i + (e << kHigh)] = x[e];
   }
 }
 

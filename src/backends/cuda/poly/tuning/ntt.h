@@ -22,12 +22,6 @@ constexpr u32 tile_rows(u32 bits) { return bits <= 6 ? 32 : 4096u >> bits; }
 constexpr u32 column_threads(u32 bits) { return (tile_columns(bits) << bits) / 16; }
 constexpr u32 row_threads(u32 bits) { return (tile_rows(bits) << bits) / 16; }
 
-/// Rings whose limbs lie in the shared memory of a cluster (kernels/ntt_inverse.cuh): both passes
-/// have blocks of 256 threads, and a limb has no more tiles than a cluster may have blocks.
-inline constexpr u32 kMinJointLogN = 14, kMaxJointLogN = 16;
-/// Tiles of such a limb, the same number in both passes.
-constexpr u32 joint_tiles(u32 log_n) { return 1u << (log_n - 12); }  // 4..16
-
 // The same as constants, which device code can name.
 template <u32 LogN>
 inline constexpr u32 kColumnBits = column_bits(LogN);
@@ -70,8 +64,7 @@ constexpr u32 row_min_blocks(u32 processors) { return processors * kNttBlocksPer
 constexpr u32 row_polys_per_block(u32 blocks_per_poly, u32 polys, u32 most, u32 min_blocks) {
   u32 count = most;
   while (count > 1 && blocks_per_poly * ((polys + count - 1) / count) < min_blocks) --count;
-  const u32 groups = (polys + count - 1) / count;
-  return (polys + groups - 1) / groups;  // equal ones
+  return count;
 }
 
 }  // namespace crenel::backend::cuda
