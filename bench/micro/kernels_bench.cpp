@@ -32,8 +32,6 @@ void bench_basic(World& w, Table& table, u32 limbs) {
   table.run(w, "tensor", limbs, 7 * l, [&] { k.tensor(s, out, a, b); });
   table.run(w, "automorphism", limbs, 4 * l, [&] { k.automorphism(s, out2, a, 5); });
   table.run(w, "intt", limbs, 8 * l, [&] { k.intt(s, coefficients, a); });
-  table.run(w, "intt_one", limbs, 4 * l,
-            [&] { k.intt(s, coefficients.components(0, 1), a.components(0, 1)); });
   table.run(w, "ntt", limbs, 8 * l, [&] { k.ntt(s, out2, coefficients); });
 }
 

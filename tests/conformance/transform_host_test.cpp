@@ -1,5 +1,6 @@
 // CUDA's inverse transforms on the host, all threads of a block: they have the bits of ref, in
-// whatever order threads come to barriers. What is left for a GPU to show is that launches are right.
+// whatever order threads come to barriers. What is left for a GPU to show is that launches are
+// right.
 #include "support/host_block.h"
 
 //
