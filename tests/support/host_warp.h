@@ -35,7 +35,8 @@ struct uint2 {
 struct uint4 {
   unsigned x, y, z, w;
 };
-[[maybe_unused]] static dim3 threadIdx, blockIdx, blockDim, gridDim;
+// One of each, since of what is inline below a program has one, too, whatever the file that ran it.
+inline dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace crenel::test {
 

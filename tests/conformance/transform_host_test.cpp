@@ -1,0 +1,147 @@
+// CUDA's inverse transforms on the host, all threads of a block: they have the bits of ref, in
+// whatever order threads come to barriers. What is left for a GPU to show is that launches are
+// right.
+#include "support/host_block.h"
+
+//
+#include <bit>
+
+// Unlike host_warp.h's, of the blocks that run.
+#define __syncwarp() crenel::test::HostBlocks::current().sync_warp()
+static int __clz(unsigned x) { return std::countl_zero(x); }
+template <class T>
+static T __ldg(const T* p) {
+  return *p;
+}
+static uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+
+namespace crenel::backend::cuda {
+inline void wait_for_copies() {}
+}  // namespace crenel::backend::cuda
+
+#include "backends/cuda/poly/kernels/ntt_columns.cuh"
+#include "backends/cuda/poly/kernels/ntt_rows.cuh"
+#include "support/chains.h"
+#include "support/same.h"
+
+namespace crenel::test {
+namespace {
+
+using namespace backend::cuda;
+
+backend::cuda::Pair shoup(u32 x, u32 q) {
+  const auto c = math::make_shoup<u32>(x, q);
+  return {c.value, c.quotient};
+}
+
+// Tables of a ring, as the backend uploads them, and scales of the last stage.
+struct Tables {
+  explicit Tables(const ring::Ring& ring, Rng& rng) {
+    for (u32 id = 0; id < ring.prime_count(); ++id) {
+      const ring::PrimeTables& p = ring.prime(id);
+      const math::Modulus<u32>& m = p.modulus;
+      const auto times = [&](u32 a, u32 b) { return math::mul_mod<u32>(a, b, m); };
+      const u32 root = p.inverse_roots[1].value, n_inv = p.n_inv.value;
+      primes.push_back(
+          {m.q, m.q_inv, m.r, m.r2, shoup(n_inv, m.q), shoup(times(n_inv, root), m.q)});
+      for (const auto& r : p.inverse_roots) words.push_back(times(r.value, m.r));
+      for (u32 i = 0; i < ring.ring_dim() / 16; ++i)
+        pairs.push_back({p.inverse_roots[i].value, p.inverse_roots[i].quotient});
+      factors.push_back(static_cast<u32>(rng() % m.q));
+      const u32 c = times(factors.back(), n_inv);
+      scales.push_back({shoup(c, m.q), shoup(times(c, root), m.q)});
+    }
+  }
+  std::vector<PrimeConstants> primes;
+  std::vector<u32> words, factors;
+  std::vector<uint2> pairs;
+  std::vector<InverseScale> scales;
+};
+
+TransformArgs arguments(const Tables& tables, const PolyView<u32>& out, const PolyView<u32>& in) {
+  TransformArgs args = {};
+  args.primes = tables.primes.data(), args.roots = tables.pairs.data();
+  args.last_roots = tables.words.data();
+  args.in = {in.data, in.component_stride, in.batch_stride};
+  args.out = {out.data, out.component_stride, out.batch_stride};
+  args.log_n = out.shape.log_n, args.components = out.shape.components;
+  args.polys = out.shape.polys();
+  for (u32 l = 0; l < out.limbs.size(); ++l) {
+    args.prime.at[l] = static_cast<u8>(out.limbs[l]);
+    args.in_position.at[l] = static_cast<u8>(in.limbs.find(out.limbs[l]));
+  }
+  return args;
+}
+
+// Runs on the host, on `out` and `args.polys` polynomials.
+using Run = std::function<void(const TransformArgs&, u32 limbs, const InverseScale*)>;
+
+template <u32 LogN>
+void run_passes(TransformArgs args, u32 limbs, const InverseScale* scales) {
+  constexpr u32 kRow = kRowBits<LogN>, kColumn = kColumnBits<LogN>;
+  args.polys_per_block = args.polys > 1 ? 2 : 1;
+  launch_blocks([](const TransformArgs& a) { row_inverse<kRow>(a); },
+                {(1u << kColumn) / kTileRows<kRow>, (args.polys + 1) / 2, limbs}, 1,
+                kRowThreads<kRow>, args);
+  args.in = {args.out.data, args.out.component_stride, args.out.batch_stride};
+  for (u32 l = 0; l < limbs; ++l) args.in_position.at[l] = static_cast<u8>(l);
+  launch_blocks(
+      [&](const TransformArgs& a) {
+        if (scales)
+          column_inverse<LogN, InverseTail::shifted>(a, scales);
+        else
+          column_inverse<LogN, InverseTail::canonical>(a, scales);
+      },
+      {(1u << kRow) / kTileColumns<kColumn>, args.polys, limbs}, 1, kColumnThreads<kColumn>, args);
+}
+
+// Both tails, the second in place.
+void expect_inverse(u32 log_n, u32 components, u32 batch, u32 count, const Run& run, Rng& rng) {
+  SCOPED_TRACE(
+      cat("2^", log_n, ", ", components, " components, batch ", batch, ", ", count, " limbs"));
+  const PolyShape shape{log_n, components, batch};
+  auto reference = make_context(device::make_ref_device(), log_n, mixed_primes(log_n, 4));
+  const ring::Ring& ring = *reference.ring;
+  const Tables tables(ring, rng);
+  const LimbSet limbs = LimbSet::range(1, 1 + count);
+  const auto in = random_poly(ring, rng, shape, limbs, Domain::eval, {1, 1, 1, 0});
+  auto out = garbage_poly(rng, shape, limbs, Domain::coeff);
+  auto expected = out;
+  expected.words = run_on(reference, {out, in}, [](Context& r, const Views& v) {
+    r.kernels->intt(*r.stream, v[0], v[1]);
+  })[0];
+  auto input = in;
+  run(arguments(tables, out.host(), input.host()), count, nullptr);
+  EXPECT_TRUE(same_words(out, out.words, expected.words));
+  EXPECT_EQ(input.words, in.words);
+
+  std::vector<InverseScale> scales;
+  for (u32 l = 0; l < count; ++l) scales.push_back(tables.scales[limbs[l]]);
+  run(arguments(tables, input.host(), input.host()), count, scales.data());
+  for (u32 b = 0; b < batch; ++b)
+    for (u32 c = 0; c < components; ++c)
+      for (u32 l = 0; l < count; ++l)
+        for (u64 i = 0; i < ring.ring_dim(); ++i) {
+          const auto& m = ring.modulus(limbs[l]);
+          const u32 x =
+              math::mul_mod<u32>(expected.host().limb(b, c, l)[i], tables.factors[limbs[l]], m);
+          ASSERT_EQ(input.host().limb(b, c, l)[i], math::add_mod<u32>(x, m.q / 2, m.q))
+              << "batch " << b << " component " << c << " limb " << l << " value " << i
+              << "; repeat with CRENEL_SEED=" << run_seed();
+        }
+}
+
+TEST(TransformOnHost, InverseHasTheBitsOfRef) {
+  Rng rng = test_rng();
+  expect_inverse(10, 2, 2, 3, run_passes<10>, rng);
+  expect_inverse(11, 1, 3, 2, run_passes<11>, rng);
+  expect_inverse(12, 1, 1, 2, run_passes<12>, rng);
+  expect_inverse(13, 1, 1, 1, run_passes<13>, rng);
+  expect_inverse(14, 2, 1, 1, run_passes<14>, rng);
+  expect_inverse(15, 1, 1, 1, run_passes<15>, rng);
+  expect_inverse(16, 1, 1, 1, run_passes<16>, rng);
+  expect_inverse(17, 1, 1, 1, run_passes<17>, rng);
+}
+
+}  // namespace
+}  // namespace crenel::test
