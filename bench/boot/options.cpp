@@ -1,21 +1,6 @@
 #include "boot/options.h"
 
-#include "crenel/core/error.h"
-
 namespace crenel::bench {
-namespace {
-
-// name=value
-std::pair<device::Tunable, u64> parse_tuning(const std::string& text) {
-  const auto at = text.find('=');
-  if (at == std::string::npos)
-    throw ParameterError(cat("--tune: '", text, "', expected NAME=VALUE"), {{"tuning", text}});
-  const device::Tunable tunable = device::tunable_of(text.substr(0, at));
-  const device::TunableInfo& info = device::info_of(tunable);
-  return {tunable, parse_number("--tune", text.substr(at + 1), info.least, info.most)};
-}
-
-}  // namespace
 
 std::optional<BootOptions> parse_boot_options(const Words& words) {
   BootOptions o;

@@ -174,7 +174,7 @@ void expect_definition(const Conversion& c, Rng& rng) {
   const u32 tile = static_cast<u32>(rng() % ((1u << row) / kColumns));
   const std::function<void()> body = [&] { convert_columns<LogN, Sources, Matrices>(args); };
   for (u32 z = 0; z < items.size(); ++z)
-    HostBlocks::current().run({tile, 0, z}, 1, kFusedThreads, body);
+    HostBlocks::current().run({tile, 0, z}, 1, kFusedThreads, kFusedThreads, body);
   for (u32 i = 0; i < destinations; ++i) {
     const u32 q = c.ring.modulus(c.table.destination[i]).q;
     for (u32 at = 0; at < kColumns; at += 3) {

@@ -80,7 +80,7 @@ template <u32 LogN>
 void run_passes(TransformArgs args, u32 limbs, const InverseScale* scales) {
   constexpr u32 kRow = kRowBits<LogN>, kColumn = kColumnBits<LogN>;
   args.polys_per_block = args.polys > 1 ? 2 : 1;
-  launch_blocks([](const TransformArgs& a) { row_inverse<kRow>(a); },
+  launch_blocks([](const TransformArgs& a) { row_inverse<kRow, PlainRows>(a, PlainRows()); },
                 {(1u << kColumn) / kTileRows<kRow>, (args.polys + 1) / 2, limbs}, 1,
                 kRowThreads<kRow>, args);
   args.in = {args.out.data, args.out.component_stride, args.out.batch_stride};

@@ -51,11 +51,6 @@ __device__ __forceinline__ u64 mad_wide(u32 a, u32 b, u64 acc) {
   asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
   return acc + product;
 }
-#else  // in tests that run kernels on the host
-inline u32 mul_hi_wide(u32 a, u32 b) { return static_cast<u32>(u64(a) * b >> 32); }
-inline void mul_wide(u32 a, u32 b, u32& lo, u32& hi) { lo = a * b, hi = mul_hi_wide(a, b); }
-inline u64 mad_wide(u32 a, u32 b, u64 acc) { return acc + u64(a) * b; }
-#endif
 
 // l + 2^16 h + 2^32 top as two words. Halves of words are moved by permutations: of shifts ptxas
 // makes wide products, and the multiplier pipe is what butterflies wait for.
