@@ -76,8 +76,9 @@ def _rows(suite: str, given: dict, found: dict) -> str:
             f"{given['params']}, {given['batch']} samples a job, keys resident, worker and library alone on "
             f"one core each with one thread, {len(found['rounds'])} rounds of {given['jobs']} jobs | of the "
             f"library's samples a second, median: {waits} where all jobs wait already{after}, {comes} while "
-            f"they come{free}. CPU a request: library {cpu['library']:g} ms, worker {full['worker_cpu_ms']:g} and "
-            f"{cpu['worker']:g}, server {cpu['server']:g}, client {cpu['client']:g}"
+            f"they come{free}. CPU a request: library {cpu['library']:g} ms, worker "
+            f"{full['worker_cpu_ms']:g} and {cpu['worker']:g}, server {cpu['server']:g}, client "
+            f"{cpu['client']:g}"
         )
     if suite == "service-stages":
         cpu, share = found["cpu_ms_a_request"], found["library_over_worker_cpu"]
