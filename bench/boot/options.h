@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "crenel/circuits/bootstrapping.h"
-#include "crenel/device/optimisations.h"
 #include "crenel/device/link.h"
+#include "crenel/device/optimisations.h"
 #include "harness/arguments.h"
 
 namespace crenel::bench {

@@ -24,8 +24,8 @@ struct RefreshFunction {
 /// Bytes of switched rows that compression holds at a time, on the device and on the host.
 inline constexpr u64 kStoredChunk = u64(64) << 20;
 
-/// Some messages of an array, with their noise: `first`, first + step, ... Where step is not 1, rows
-/// hold one message each.
+/// Some messages of an array, with their noise: `first`, first + step, ... Where step is not 1,
+/// rows hold one message each.
 struct Selected {
   const Ciphertext* from = nullptr;
   u64 first = 0;
