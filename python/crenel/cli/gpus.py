@@ -36,9 +36,7 @@ def gpus(
     ] = None,
     launch_us: Annotated[
         float,
-        typer.Option(
-            min=0.0, max=1000.0, help="What a launch of a divided bootstrap takes besides its work, in us."
-        ),
+        typer.Option(min=0.0, max=1000.0, help="What a divided launch takes besides its work, in us."),
     ] = 0.0,
     file: Annotated[Path | None, typer.Option("--json", help="Write the figures to a new file.")] = None,
 ) -> None:
@@ -152,11 +150,7 @@ def _print(
         rows.append(
             (
                 *(str(r.gpus), r.way if r.gpus > 1 else "-", f"{1e3 * r.latency:.2f}"),
-                *(
-                    f"{alone / r.latency:.2f}",
-                    f"{1e3 * r.overlapped:.2f}",
-                    f"{alone / r.overlapped:.2f}",
-                ),
+                *(f"{alone / r.latency:.2f}", f"{1e3 * r.overlapped:.2f}", f"{alone / r.overlapped:.2f}"),
                 *(f"{1e3 * r.least:.2f}", f"{1e3 * r.links:.2f}", str(r.exchanges), size(r.peer_bytes)),
                 size(one.keys // r.gpus),
             )

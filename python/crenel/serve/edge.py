@@ -33,7 +33,8 @@ from crenel.serve.statements import FINAL, OPEN, QUEUED
 
 PIECE = 1 << 20
 GLANCE_S, ASK_S, FEW = 0.004, 1.0, 4
-"""Between two looks whether anybody wrote to the database, and between two at what is waited for."""
+"""Between two looks whether anybody wrote to the database, and between two at what is waited for; where so
+few wait, looks are four times as often."""
 ISOLATED = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-embedder-policy", b"require-corp"),

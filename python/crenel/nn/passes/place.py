@@ -132,7 +132,7 @@ def place(structure: Structure, chain: Chain, few: Few | None = None) -> Placeme
 
     Raises ParameterError as `structure.verify` and for forks that no operation joins, and UnsupportedError
     where no choice of bootstraps has a way through the levels, naming the first operation that cannot run,
-    the levels that it needs and the highest that is left there; or where none of so few kinds has one.
+    the levels that it needs and the highest that is left there; or where none of so few kinds was found.
     """
     verify(list(leaves(structure)), chain)
     edge = Edge("input", "result", structure, 0)
@@ -210,7 +210,8 @@ def _too_few(core: Core, chain: Chain, most: int) -> UnsupportedError:
     if not np.isfinite(_optimum(core, chain).price):  # nor with any number
         return blocked(core, chain)
     return UnsupportedError(
-        f"no choice of bootstraps of at most {most} kinds has a way through the levels", {"kinds": most}
+        f"no choice of bootstraps of at most {most} kinds was found that has a way through the levels",
+        {"kinds": most},
     )
 
 

@@ -116,8 +116,8 @@ __device__ __forceinline__ void inner_product(u64 (&sum)[2][Values], const Hoist
 
 /// A thread makes its values of one baby step after the other, in the order of the step's argument,
 /// permutes them and multiplies them with the plaintexts of every giant step. Grid: x tiles of
-/// values, y batch entries, z limbs: what a limb's blocks read again (digits, b) stays in L2, and
-/// batch entries meet the keys there.
+/// values, y batch entries, z limbs: what a limb's blocks read again (digits, b) stays in L2. Batch
+/// entries do not meet the keys there (dev/kernels/README.md, b17): shared_sums is for them.
 template <u32 Giants, bool Full, u32 Digits>
 __global__ void __launch_bounds__(kPlainThreads, kHoistedBlocksPerSm<Giants, Digits>)
     hoisted_sums(const __grid_constant__ HoistedArgs args) {
