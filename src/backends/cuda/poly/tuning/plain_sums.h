@@ -30,8 +30,8 @@ inline constexpr u32 kPlainBlocksPerSm = 4;
 /// Entries of a batch that a thread takes together: kFewEntries with up to kFewGiants giant steps,
 /// kManyEntries with up to half as many.
 inline constexpr u32 kFewEntries = 2, kManyEntries = 4;
-/// Blocks a multiprocessor of such a kernel: as many as fit without spilling. Other numbers were not
-/// measured.
+/// Blocks a multiprocessor of such a kernel: as many as fit without spilling. Other numbers were
+/// not measured.
 template <u32 Giants, u32 Entries>
 inline constexpr u32 kSharedBlocksPerSm = Entries == kFewEntries                ? 4
                                           : Entries == 1 && Giants < kFewGiants ? 6 - Giants
