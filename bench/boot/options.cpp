@@ -9,7 +9,8 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
   Arguments arguments(
       "Bootstrapping: latency, precision, levels and memory. Exit status 1 when a result is "
       "wrong.");
-  arguments.text("--device", o.device, "auto, cpu, cuda, cuda:<index> or ref")
+  o.device.add_to(arguments);
+  arguments
       .text("--params", o.params, "a set with levels for it (crenel params list); default boot40")
       .positional("--params")
       .number("--runs", o.runs, "fresh random messages whose errors are measured; default 3")
@@ -22,14 +23,6 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
              [&o](const std::string& text) {
                o.options.target_level =
                    static_cast<u32>(parse_number("--target", text, 0, ckks::kMaxLimbs));
-             })
-      .value("--without", "an optimisation that is off (crenel bench ablation names them)",
-             [&o](const std::string& name) { o.on = o.on.without(device::optimisation_of(name)); })
-      .value("--tune", "name=number of crenel tune",
-             [&o](const std::string& text) {
-               const auto at = std::min(text.find('='), text.size() - 1);
-               o.tuned.emplace_back(text.substr(0, at),
-                                    parse_number("--tune", text.substr(at + 1), 0, ~u32(0)));
              })
       .flag("--minimal", minimal, "minimal keys: two a transform")
       .flag("--stc-first", slot_to_coeff_first, "SlotToCoeff before CoeffToSlot")

@@ -6,18 +6,16 @@
 
 #include "crenel/circuits/bootstrapping.h"
 #include "crenel/device/link.h"
-#include "crenel/device/optimisations.h"
-#include "harness/arguments.h"
+#include "harness/device_choice.h"
 
 namespace crenel::bench {
 
 struct BootOptions {
-  std::string device = "auto", params = "boot40", json;
+  DeviceChoice device;
+  std::string params = "boot40", json;
   std::string beside;  ///< a second device for the same bootstrap; empty: none
   device::ExchangeBy exchange = device::ExchangeBy::transforms;  ///< of its parts
   circuits::BootstrapOptions options;
-  device::Optimisations on;
-  std::vector<std::pair<std::string, u64>> tuned;  ///< numbers that launches go by
   u32 runs = 3;               ///< fresh random messages whose errors make the statistics
   u32 batch = 1;              ///< ciphertexts a call
   std::vector<u32> sizes;     ///< slots of bootstraps that are timed instead, complex and real each

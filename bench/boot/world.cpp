@@ -3,8 +3,6 @@
 #include <chrono>
 #include <utility>
 
-#include "crenel/device/tuning.h"
-
 namespace crenel::bench {
 namespace {
 
@@ -18,22 +16,13 @@ ckks::Params checked(const BootOptions& o) {
   return params;
 }
 
-std::shared_ptr<device::Device> opened(const BootOptions& o) {
-  auto device = device::open(o.device, o.on);
-  if (o.tuned.empty()) return device;
-  auto tuning = device::tuning(*device);
-  for (const auto& [name, value] : o.tuned) tuning[u32(device::tunable_of(name))] = value;
-  device::set_tuning(*device, tuning);
-  return device;
-}
-
 }  // namespace
 
 BootWorld::BootWorld(const BootOptions& o)
     : options(o),
       params(checked(o)),
       lap_(now()),
-      context(params, opened(o)),
+      context(params, o.device.open()),
       context_seconds(lap()),
       client(context.keygen()),
       keys(client.evaluation_keys(circuits::bootstrap_key_request(params, o.options))),

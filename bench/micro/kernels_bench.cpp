@@ -147,18 +147,9 @@ int run_once(World& w, const Options& options, const Words& words) {
 int run_kernels(const Words& words) {
   Options options;
   Arguments arguments("The kernel interface: time, and bytes that the algorithm must move.");
-  arguments.text("--device", options.device, "auto, cpu, cuda, cuda:<index> or ref")
-      .number("--log-n", options.log_n, "log2 of the ring degree; default 16", 10)
+  options.device.add_to(arguments);
+  arguments.number("--log-n", options.log_n, "log2 of the ring degree; default 16", 10)
       .text("--only", options.only, "operations whose name contains it")
-      .value("--without", "an optimisation that is off (crenel bench ablation names them)",
-             [&](const std::string& name) { options.without.push_back(name); })
-      .value("--tune", "NAME=VALUE, a number that launches go by (crenel tune)",
-             [&](const std::string& text) {
-               const auto at = std::min(text.find('='), text.size());
-               options.tuned.emplace_back(
-                   text.substr(0, at),
-                   parse_number("--tune", text.substr(std::min(at + 1, text.size())), 0, ~u32(0)));
-             })
       .flag("--graph", options.graph, "replay each operation from a graph")
       .flag("--once", options.once, "transforms and conversions, each once, for a profiler")
       .numbers("--polys", options.polys, "with --once: polynomials, by commas; default 1,2,4,8,16")

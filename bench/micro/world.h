@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "crenel/device/optimisations.h"
-#include "crenel/device/tuning.h"
 #include "device/backend.h"
+#include "harness/device_choice.h"
 #include "math/primes.h"
 
 namespace crenel::bench {
@@ -25,9 +24,8 @@ using View = ring::PolyView<u32>;
 constexpr u32 kChain = 48, kSpecial = 12, kAlpha = 12, kRounds = 15;
 
 struct Options {
-  std::string device = "cuda", json, only;
-  std::vector<std::string> without;                ///< names of optimisations
-  std::vector<std::pair<std::string, u64>> tuned;  ///< numbers that launches go by
+  DeviceChoice device{.name = "cuda", .on = {}, .tuned = {}};
+  std::string json, only;
   u32 log_n = 16;
   bool graph = false, once = false;
   std::vector<u32> polys{1, 2, 4, 8, 16};
@@ -55,15 +53,7 @@ struct World {
 
 inline World make_world(const Options& options) {
   World w;
-  w.device = device::open(options.device);
-  device::Optimisations on;
-  for (const auto& name : options.without) on = on.without(device::optimisation_of(name));
-  device::set_optimisations(*w.device, on);
-  if (!options.tuned.empty()) {
-    auto tuning = device::tuning(*w.device);
-    for (const auto& [name, value] : options.tuned) tuning[u32(device::tunable_of(name))] = value;
-    device::set_tuning(*w.device, tuning);
-  }
+  w.device = options.device.open();
   w.stream = w.device->make_stream();
   const u64 two_n = u64(2) << options.log_n;
   auto primes =
