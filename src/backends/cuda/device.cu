@@ -98,7 +98,10 @@ void* GpuDevice::allocate_host_bytes(std::size_t bytes) {
   expect_own_process();
   const DeviceGuard guard(index());
   void* memory = nullptr;
-  const cudaError_t status = cudaMallocHost(&memory, std::max<std::size_t>(bytes, 1));
+  const cudaError_t status = [&] {
+    const auto order = device::meeting_order();  // likewise
+    return cudaMallocHost(&memory, std::max<std::size_t>(bytes, 1));
+  }();
   if (status == cudaSuccess) return memory;
   static_cast<void>(cudaGetLastError());
   if (status != cudaErrorMemoryAllocation) fail(status, "cudaMallocHost");
@@ -106,7 +109,9 @@ void* GpuDevice::allocate_host_bytes(std::size_t bytes) {
 }
 
 void GpuDevice::deallocate_host_bytes(void* memory) noexcept {
-  if (in_own_process()) static_cast<void>(cudaFreeHost(memory));
+  if (!in_own_process()) return;
+  const auto order = device::meeting_order();
+  static_cast<void>(cudaFreeHost(memory));
 }
 
 std::unique_ptr<device::PolyKernels> CudaDevice::make_poly_kernels(
