@@ -107,8 +107,8 @@ struct TurnedSwitch {
 };
 
 /// With d = s tensor(x, y) + (constant, 0, 0): P (d_0, d_1) is added, and the digits are those of
-/// d_2 + z f (ProductRows), of which a limb's own, the first here, is made in the tile. Square: y is
-/// x, and there is no z.
+/// d_2 + z f (ProductRows), of which a limb's own, the first here, is made in the tile. Square: y
+/// is x, and there is no z.
 template <bool Square>
 struct ProductSwitch {
   static constexpr bool kPlain = false, kProduct = true;
