@@ -246,6 +246,7 @@ TEST(CudaColumns, QuotientsAreEstimatedWithinOne) {
     // 1 modulo 2^15, as primes of the rings with instances are; from 2^24.5 on
     const u32 low = std::max(1u << (24 + rng() % 7), 23726567u);
     const u32 q = (low + static_cast<u32>(rng() % std::min(low, (1u << 31) - low))) >> 15 << 15 | 1;
+    if (std::has_single_bit(q - 1)) continue;  // never a prime here, and 2^25 + 1 has none
     const auto constants = folded_constants(q);
     ASSERT_TRUE(constants) << q;
     const auto expect = [&](u32 l, u32 h, u32 start) {
