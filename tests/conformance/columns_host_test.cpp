@@ -190,18 +190,19 @@ void expect_definition(const Conversion& c, Rng& rng) {
             i64(destinations) * kFusedValues);
 }
 
-// Primes around 2^30 and 2^29, and the largest ones.
+// Primes around 2^30, the largest ones, and small ones.
 std::vector<u64> primes_of(u32 log_n) {
   std::vector<u64> primes;
   const auto add = [&](u64 centre, u32 count) {
     const auto more =
-        math::nearest_ntt_primes(centre, count, u64(1) << 28, u64(1) << 31, u64(2) << log_n);
+        math::nearest_ntt_primes(centre, count, centre / 4 * 3, u64(1) << 31, u64(2) << log_n);
     for (const u64 p : more)
       if (std::find(primes.begin(), primes.end(), p) == primes.end()) primes.push_back(p);
   };
   add(u64(1) << 30, 22);
   add((u64(1) << 31) - (u64(1) << 24), 12);
-  add(u64(1) << 29, 6);
+  add(u64(1) << 29, 3);
+  add(u64(1) << 25, 3);
   return primes;
 }
 
@@ -242,9 +243,10 @@ TEST(CudaColumns, QuotientsAreEstimatedWithinOne) {
   Rng rng = test_rng();
   constexpr u32 kMostSum = 16 * 4 * 255 * 255 * 257;  // of bytes of 16 sources, two by two
   for (u32 round = 0; round < 2000; ++round) {
-    // 1 modulo 2^15, as primes of the rings with instances are
-    const u32 low = 1u << (27 + rng() % 4),
-              q = (low + static_cast<u32>(rng() % low)) >> 15 << 15 | 1;
+    // 1 modulo 2^15, as primes of the rings with instances are; from 2^24.5 on
+    const u32 low = std::max(1u << (24 + rng() % 7), 23726567u);
+    const u32 q = (low + static_cast<u32>(rng() % std::min(low, (1u << 31) - low))) >> 15 << 15 | 1;
+    if (std::has_single_bit(q - 1)) continue;  // never a prime here, and 2^25 + 1 has none
     const auto constants = folded_constants(q);
     ASSERT_TRUE(constants) << q;
     const auto expect = [&](u32 l, u32 h, u32 start) {
@@ -253,19 +255,23 @@ TEST(CudaColumns, QuotientsAreEstimatedWithinOne) {
       ASSERT_LT(u64(found), 2 * u64(q)) << q << ", " << l << ", " << h << ", " << start;
       ASSERT_EQ(found % q, (u64(start) + l + (u64(h) << 16)) % q) << q;
     };
+    const u64 most = std::min(u64(64 * 255) * q, (u64(kMostSum) << 16) + kMostSum);
+    const auto expect_sum = [&](u64 sum, u32 start) {  // as much as can be in the lower word
+      const u32 l = static_cast<u32>(std::min<u64>(rng() % kMostSum, sum) >> 16 << 16);
+      const u64 rest = sum - l;
+      if (rest >> 16 <= kMostSum) expect(l + (rest & 0xffff), static_cast<u32>(rest >> 16), start);
+      if (sum >> 16 <= kMostSum) expect(sum & 0xffff, static_cast<u32>(sum >> 16), start);
+    };
     expect(0, 0, 0);
-    expect(kMostSum, kMostSum, q - 1);
+    expect_sum(most, q - 1);
     for (u32 i = 0; i < 100; ++i) {
-      const u32 bits = static_cast<u32>(rng() % 31);
-      expect(static_cast<u32>(rng() % kMostSum), static_cast<u32>(rng() % kMostSum) >> bits,
-             static_cast<u32>(rng() % q));
-      // next to multiples of q
-      const u64 sum = (u64(rng() % kMostSum) << 16) / q * q - rng() % 2;
-      if (i > 0 && sum >> 16 <= kMostSum)
-        expect(static_cast<u32>(sum & 0xffff), static_cast<u32>(sum >> 16), 0);
+      const u64 sum = rng() % (most + 1) >> rng() % 40;
+      expect_sum(sum, static_cast<u32>(rng() % q));
+      expect_sum(std::min(sum / q * q, most), 0);  // next to multiples of q
+      if (sum >= q) expect_sum(sum / q * q - 1, 0);
     }
   }
-  EXPECT_FALSE(folded_constants((1u << 26) - 5));
+  EXPECT_FALSE(folded_constants((1u << 24) - 3));
 }
 
 // Every destination once, no item too long, and the best of the numbers of steps that are tried.

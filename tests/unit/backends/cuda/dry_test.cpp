@@ -282,19 +282,21 @@ TEST(DryDevice, HMultOfBoot40) {
 
   const Conversion down = {2 * kSpecial, 2 * kL, 2, 2, 16, true};
   Traffic expected;
-  expected.launches = 9;
-  const u64 tensor = 4 * kL * kLimb;
-  const u64 up = kL * (kLimb + kRows) + kL * (kLimb + kColumns) + kUp.reads();
-  const u64 key_product = 3 * kDigits * kExtended * kLimb + kExtended * kRows;
+  expected.launches = 8;
+  // The second components are multiplied as rows are read, all four components beside the key
+  // product, where own digits are not read but made.
+  const u64 up = kL * (2 * kLimb + kRows) + kL * (kLimb + kColumns) + kUp.reads();
+  const u64 key_product = (3 * kDigits * kExtended + 4 * kL - kL) * kLimb + kExtended * kRows;
   const u64 divide =
-      2 * kSpecial * (2 * kLimb + kRows + kColumns) + down.reads() + 2 * kL * (3 * kLimb + kRows);
-  expected.read_bytes = tensor + up + key_product + divide;
+      2 * kSpecial * (2 * kLimb + kRows + kColumns) + down.reads() + 2 * kL * (2 * kLimb + kRows);
+  expected.read_bytes = up + key_product + divide;
   const u64 passes = 2 * kL + 2 * kExtended + 2 * 2 * kSpecial + 2 * kL;
-  expected.written_bytes = (3 * kL + passes) * kLimb + kUp.writes() + down.writes();
+  expected.written_bytes = passes * kLimb + kUp.writes() + down.writes();
   expected.streamed_bytes = 2 * kDigits * kExtended * kLimb;
   expected.butterflies = (kL + kMade + 2 * kSpecial + 2 * kL) * 32768 * 16;
   const u64 divided = 2 * (kSpecial + 1) * kL + down.groups * 2 * kSpecial;
-  const u64 products = 4 * kL + kMatrix + 2 * kDigits * kExtended + divided + 2 * kL;
+  const u64 made = (2 + 5 + 2) * kL;  // the third components, P times the others, own digits
+  const u64 products = made + kMatrix + 2 * kDigits * kExtended + divided + 2 * kL;
   expected.multiply_adds = expected.butterflies + 65536 * products;
   EXPECT_EQ(sum(first), expected);
 }
