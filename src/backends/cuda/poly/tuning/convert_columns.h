@@ -29,7 +29,7 @@ constexpr u32 folded_matrices(u64 wanted) { return wanted >= 4 ? 4 : wanted >= 2
 
 /// Whether its blocks may start while the pass before it ends (Tunable::conversion_early). A block
 /// takes a whole multiprocessor, so none pile up on those that end first. Measured in
-/// dev/kernels/README.md, b25.
+/// dev/kernels/README.md, b28.
 inline constexpr u32 kConversionEarly = 1;
 
 /// Bringing the sources of a block costs about as much as so many destinations (column_items).
