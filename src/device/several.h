@@ -1,6 +1,7 @@
 // What a backend with more than one device offers beside backend.h.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <span>
