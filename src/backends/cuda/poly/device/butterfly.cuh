@@ -24,7 +24,6 @@ __device__ __forceinline__ u32 shoup_mul(u32 x, Pair c, u32 q) {
 
 /// Twiddles of one limb as Shoup pairs.
 struct ShoupTwiddles {
-  static constexpr bool kSumsApart = false;
   const uint2* table;
   u32 q;
 
@@ -58,7 +57,6 @@ struct ShoupTwiddles {
 /// The same for a round whose twiddles were brought to shared memory: entry 2^t + block of `heap`
 /// is that of stage t. To be used with node 1.
 struct SharedTwiddles {
-  static constexpr bool kSumsApart = false;
   const uint2* heap;
   u32 q;
 
@@ -81,14 +79,8 @@ struct SharedTwiddles {
   }
 };
 
-/// The same where sums shall be apart (sum_of).
-struct ApartTwiddles : SharedTwiddles {
-  static constexpr bool kSumsApart = true;
-};
-
 /// Twiddles of the last four stages as words times R, in registers. To be used with node 1.
 struct LastTwiddles {
-  static constexpr bool kSumsApart = false;
   u32 heap[16];
   u32 q, q_inv;
 
@@ -124,19 +116,6 @@ struct LastTwiddles {
   }
 };
 
-#if defined(__CUDACC__)
-static __constant__ u32 nothing;  ///< 0, which no compiler knows
-#else
-inline constexpr u32 nothing = 0;
-#endif
-
-/// a + b. ptxas makes multiply-adds of many sums, to keep two pipes busy; of sums of three it makes
-/// none. For kernels that wait for the multiplier's pipe.
-template <bool Apart>
-__device__ __forceinline__ u32 sum_of(u32 a, u32 b) {
-  return Apart ? a + b + nothing : a + b;
-}
-
 template <u32 T, class Twiddles, u32 Sets>
 __device__ __forceinline__ void forward_stages(u32 (&x)[Sets][kPerThread], const Twiddles& twiddles,
                                                u32 node, u32 q) {
@@ -150,7 +129,7 @@ __device__ __forceinline__ void forward_stages(u32 (&x)[Sets][kPerThread], const
       u32& b = x[i / kHalf][block * 2 * kHalf + i % kHalf + kHalf];
       const u32 t = w.times(b, block);
       const u32 s = reduce_once(a, q);
-      a = sum_of<Twiddles::kSumsApart>(s, t);
+      a = s + t;
       b = s - t + q;
     }
 }

@@ -181,7 +181,7 @@ struct FusedBlock {
   __device__ __forceinline__ void make(u32 step, const Stage& stage, const Values& z) const {
     const auto& target = memory.targets[min(first_of(step) + row, count - 1)];
     const u32 q = target.q;
-    const ApartTwiddles twiddles = {{stage.heap[row], q}};
+    const SharedTwiddles twiddles = {stage.heap[row], q};
 #pragma unroll
     for (u32 i = 0; i < kTurns; i += kJoint) {
       u32 x[kJoint][kPerThread];
@@ -225,7 +225,7 @@ struct FusedBlock {
           x[0][e] = v.x, x[1][e] = v.y;
         }
       }
-      forward_rounds<4>(x, ApartTwiddles{{stage.heap[which], q}}, (1u << kHigh) + group, q);
+      forward_rounds<4>(x, SharedTwiddles{stage.heap[which], q}, (1u << kHigh) + group, q);
       const u32 limb = memory.positions[destination] - args.first_limb;
       u32* to = out + (u64(limb) << LogN) + (group << (4 + kRow)) + at;
 #pragma unroll
