@@ -78,6 +78,7 @@ PYTHON_ALLOWED = {
         "matplotlib",
         "crenel._crenel.Account",
         "crenel._crenel.Device",
+        "crenel.arguments",
         "crenel.ckks",
         "crenel.container",
         "crenel.errors",

@@ -125,6 +125,19 @@ def test_files_that_are_not_there_or_of_another_kind(tiny, tmp_path):
         tiny.save(tmp_path / "folder")
 
 
+@pytest.mark.parametrize("limit", [True, np.True_, 2.5, "1", [1]])
+def test_limits_of_tensors_are_numbers(tiny, rng, limit):  # noqa: F811
+    client = tiny.client.keygen(device="cpu")
+    data = client.encrypt(rng.uniform(-1, 1, (1, *tiny.plan.values[0].layout.shape)), tiny.client).to_bytes()
+    kind = type(limit).__name__
+    with pytest.raises(TypeError, match=f"max_bytes: expected an integer or None, got {kind}"):
+        client.tensor_from_bytes(data, max_bytes=limit)
+    with pytest.raises(SerializationError, match="max_bytes=") as refused:
+        client.tensor_from_bytes(data, max_bytes=1)
+    found = client.tensor_from_bytes(data, max_bytes=refused.value.fields["needed"])
+    assert found.to_bytes() == data
+
+
 def test_damage_is_found(tiny, rng):  # noqa: F811
     data = tiny.to_bytes()
     for place in rng.integers(0, len(data), 40):

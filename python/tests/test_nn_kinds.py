@@ -14,9 +14,10 @@ from crenel.errors import DeviceError, ParameterError, UnsupportedError
 from crenel.nn import planning
 from crenel.nn.clear import Noise
 from crenel.nn.cost import OPERATIONS, BootRow, CostModel, Row
+from crenel.nn.measure import measure
 from crenel.nn.passes.kinds import Few, Found, cheapest
 from crenel.nn.passes.place import Bootstrap, Chain, Cut, Op, Parallel, Series, place
-from crenel.nn.passes.priced import output_level, targets, unraised
+from crenel.nn.passes.priced import ends, output_level, targets, unraised
 from crenel.nn.passes.prices import CountedPrices
 from crenel.nn.plan import Boot, Refresh
 
@@ -224,3 +225,33 @@ def test_numbers_of_kinds_are_checked(kinds):
     model = nn.Sequential(nn.Linear(np.eye(2)))
     with pytest.raises(ParameterError, match=f"kinds {kinds}, expected a positive integer"):
         nn.compile(model, np.eye(2), params=toy("toy-boot35"), kinds=kinds)
+
+
+@pytest.mark.parametrize(
+    ("targets", "error", "words"),
+    [
+        ([-1], ParameterError, r"targets \[-1\], expected levels from 0 to 15"),
+        ([3, 10**30], ParameterError, "expected levels from 0 to 15"),
+        ([None], TypeError, "targets: expected an integer, got NoneType"),
+        ([True], TypeError, "targets: expected an integer, got bool"),
+        ([9.0], TypeError, "targets: expected an integer, got float"),
+        ("9", TypeError, "targets: expected an integer, got str"),
+        (9, TypeError, "targets: expected several, got int"),
+    ],
+)
+def test_targets_are_checked(targets, error, words):
+    params = toy("toy-boot35")
+    context = ckks.Context(params, "cpu")
+    with pytest.raises(error, match=words):
+        measure(context, levels=[1], seconds=1e-6, slots=[2], targets=targets)
+    with pytest.raises(error, match=words):
+        ends(params, targets)
+
+
+def test_a_target_is_measured_once():
+    """Also the highest, which is measured whatever is named."""
+    params = toy("toy-boot35")
+    assert ends(params, [9, 15, np.int64(9), 0]) == [None, 9, 0] and ends(params, []) == []
+    context = ckks.Context(params, "cpu")
+    found = measure(context, levels=[1], seconds=1e-6, slots=[2], targets=[15, 9, 9])
+    assert [row.output for row in found.bootstraps] == [15, 9]

@@ -138,6 +138,9 @@ def test_words_that_several_machines_begin_with(monkeypatch):
     assert machine_of(known.device) == known == machine_of("NVIDIA H100 80GB")
     with pytest.raises(UnsupportedError, match="NVIDIA H100: several are called so"):
         machine_of("NVIDIA H100")
+    for name, kind in ((None, "NoneType"), (5, "int"), (b"NVIDIA H100", "bytes")):
+        with pytest.raises(TypeError, match=f"machine: expected a string, got {kind}"):
+            machine_of(name)
 
 
 def test_bootstraps_replay_recordings(rng):  # noqa: F811

@@ -8,7 +8,6 @@ from typing import cast
 
 from crenel import ckks
 from crenel._crenel import Account
-from crenel.errors import ParameterError
 from crenel.nn.cost import CostModel
 from crenel.nn.machine import Launch, machine_of
 from crenel.nn.measure import Call, timed
@@ -47,8 +46,8 @@ def accounted(
     targets : levels at which bootstraps end; default those where they get cheaper, and the highest. To one
         between, placement takes the price of the next higher one
 
-    Raises UnsupportedError naming the machines that are known, where this is none of them, and ParameterError
-    for levels at which no bootstrap ends.
+    Raises UnsupportedError naming the machines that are known, where this is none of them, ParameterError for
+    levels at which no bootstrap ends, and TypeError for what are no integers.
     """
     known = machine_of(machine)
     context = ckks.Context(params, "cuda:dry")
@@ -56,7 +55,7 @@ def accounted(
 
     bootstraps: list[ckks.BootstrapOptions] = []
     if params.max_level > top:
-        ends = _ends(params, targets)
+        ends = priced.ends(params, priced.targets(params) if targets is None else targets)
         halves = (params.slots // 8, params.slots // 4, params.slots // 2, params.slots)
         bootstraps = [
             Boot(slots, pair=pair, target=target).options()
@@ -74,14 +73,3 @@ def accounted(
         "command": "crenel.nn.accounted", "params": params.name or params.id, "machine_source": known.source
     }  # fmt: skip
     return CostModel(known.device, params.log_n, params.alpha, rows, boots, {SOURCE: said}).with_stand_ins()
-
-
-def _ends(params: ckks.Params, targets: Sequence[int] | None) -> list[int | None]:
-    """Targets of bootstraps, None for the highest level."""
-    highest = priced.output_level(params)
-    if targets is not None and not all(0 <= level <= highest for level in targets):
-        raise ParameterError(
-            f"targets {list(targets)}, expected levels from 0 to {highest}", {"targets": list(targets)}
-        )
-    found = priced.targets(params) if targets is None else sorted(set(targets), reverse=True)
-    return [None if level == highest else level for level in found]

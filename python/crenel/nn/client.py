@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from crenel import ckks
 from crenel._crenel import write_file
+from crenel.arguments import most_bytes
 from crenel.errors import CrenelError, ParameterError, SerializationError, StateError
 from crenel.nn import archive
 from crenel.nn.archive import Json
@@ -67,15 +68,16 @@ class EncryptedTensor:
         """From untrusted bytes.
 
         max_bytes : refuse what takes more memory, all ciphertexts together, before it is taken; default for
-            each as `ckks.Context.ciphertext_from_bytes`. Raises SerializationError, and StateError for
-            another kind of file.
+            each as `ckks.Context.ciphertext_from_bytes`. Raises SerializationError, StateError for another
+            kind of file, and TypeError for a limit that is no integer.
         """
+        limit = most_bytes(max_bytes)
         document, parts = archive.unpacked(data, "tensor")
         found = _dict(document)
         flags = [found.get("single"), found.get("result")]
         if type(found.get("program")) is not str or not all(type(f) is bool for f in flags) or not parts:
             raise SerializationError("an encrypted tensor without program, result, single and ciphertexts")
-        ciphertexts = _loaded(context, tuple(parts.values()), max_bytes)
+        ciphertexts = _loaded(context, tuple(parts.values()), limit)
         if len({c.batch for c in ciphertexts}) != 1 or (found["single"] and ciphertexts[0].batch != 1):
             raise SerializationError("ciphertexts of different numbers of samples")
         samples = count(
@@ -259,9 +261,10 @@ class Client:
         shaped = numbers.reshape(len(numbers), *spec.output_shape)
         return np.asarray(shaped[0] if tensor.single else shaped)
 
-    def tensor_from_bytes(self, data: bytes) -> EncryptedTensor:
-        """What `EncryptedTensor.to_bytes` of a server sent. Raises as `EncryptedTensor.from_bytes`."""
-        return EncryptedTensor.from_bytes(data, self.ckks_client.context)
+    def tensor_from_bytes(self, data: bytes, *, max_bytes: int | None = None) -> EncryptedTensor:
+        """What `EncryptedTensor.to_bytes` of a server sent. Takes a limit and raises as
+        `EncryptedTensor.from_bytes`."""
+        return EncryptedTensor.from_bytes(data, self.ckks_client.context, max_bytes=max_bytes)
 
     def export_secret_key(self) -> bytes:
         """For `ClientSpec.client_from_secret_key`: keep it as a secret."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TypedDict
 
+from crenel.arguments import text
 from crenel.errors import UnsupportedError
 
 ELEMENTWISE = "elementwise"
@@ -92,16 +93,16 @@ class Duration:
 
 def machines() -> tuple[Machine, ...]:
     """Those that are known, of costs.json, which tools/gen_costs.py renders from bench/results."""
-    text = resources.files("crenel.nn").joinpath("costs.json").read_text(encoding="utf-8")
-    return tuple(Machine(**found) for found in json.loads(text)["machines"])
+    costs = resources.files("crenel.nn").joinpath("costs.json").read_text(encoding="utf-8")
+    return tuple(Machine(**found) for found in json.loads(costs)["machines"])
 
 
 def machine_of(description: str) -> Machine:
     """By a GPU's description, as a device says it, or by the first words of its name, maker and model at
     least: "NVIDIA H100". Raises UnsupportedError naming those that are known, for what is none of them and
-    for words that several begin with."""
+    for words that several begin with, and TypeError for what is no string."""
     known = machines()
-    words = description.split(",")[0].split()
+    words = text("machine", description).split(",")[0].split()
     found = [one for one in known if len(words) > 1 and one.device.split()[: len(words)] == words]
     if len(found) == 1:
         return found[0]

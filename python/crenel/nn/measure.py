@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from crenel.ckks import BootstrapOptions, Ciphertext, Client, Context, Evaluator, LinearTransform, Params
 from crenel.errors import ParameterError
 from crenel.nn.cost import BootRow, CostModel, Row
+from crenel.nn.passes import priced
 from crenel.nn.plan import Boot
 from crenel.nn.sizes import limbs_at
 
@@ -61,7 +62,8 @@ def measure(
     slots : of vectors whose bootstraps are timed, of real vectors, as programs have them (`plan.Boot`)
     targets : levels at which these end, besides the highest
 
-    Raises ParameterError for levels out of range, batches below 1 and times that are not positive.
+    Raises ParameterError for levels out of range, of operations or of `targets`, batches below 1 and times
+    that are not positive, and TypeError for `targets` that are no integers.
     """
     params = context.params
     top = params.normal_top_level
@@ -82,7 +84,7 @@ def measure(
     def clock(call: Call) -> float:
         return _time(context, call, seconds)
 
-    ends = (None, *sorted(set(targets), reverse=True))
+    ends: list[int | None] = [None, *(e for e in priced.ends(params, targets) if e is not None)]
     bootstraps = [Boot(count, target=level).options() for count in sorted(set(slots)) for level in ends]
     rows, boots = timed(context, chosen, batches, bootstraps, clock, clock)
     said = {

@@ -26,6 +26,8 @@ PIECE = 1 << 20
 PAGE = 4096  # bytes: what file systems free at least
 KEEP_SIZE, PUNCH_HOLE = 1, 2  # of fallocate(2)
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Also of a file system that writes anew what it changes and is full, and of a sandbox without the call.
+NOT_FREED = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM, *FULL)
 
 
 class Blobs:
@@ -147,8 +149,8 @@ class Blobs:
                 os.close(file)
 
     def punch(self, name: str, offset: int, size: int) -> None:
-        """Frees a part of a local blob, which reads as zeros then; a file system that cannot keeps the bytes
-        until the blob is deleted. None of the name is no error."""
+        """Frees a part of a local blob, which reads as zeros then; a file system that cannot, or not now,
+        keeps the bytes until the blob is deleted. None of the name is no error."""
         with contextlib.suppress(NotFoundError), _translated():
             file = os.open(self._path(name), os.O_WRONLY | os.O_CLOEXEC)
             try:
@@ -379,9 +381,11 @@ def _fallocate() -> Callable[[int, int, int, int], int] | None:
 
 def _punch(file: int, offset: int, size: int) -> None:
     call = _fallocate()
-    if call is not None and call(file, KEEP_SIZE | PUNCH_HOLE, offset, size) != 0:
+    while call is not None and size and call(file, KEEP_SIZE | PUNCH_HOLE, offset, size) != 0:
         number = ctypes.get_errno()
-        if number not in (errno.EOPNOTSUPP, errno.ENOSYS):
+        if number in NOT_FREED:
+            return
+        if number != errno.EINTR:
             raise OSError(number, os.strerror(number))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import signal
@@ -112,6 +113,30 @@ def test_punched_is_zeros_and_nothing_beside_it(tmp_path: Path):
     assert read[2] in (bytes(len(data[2])), data[2])
     with pytest.raises(NotFoundError):
         blobs.part("packs/none", 0, 1)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EPERM, errno.EOPNOTSUPP])
+def test_what_cannot_be_freed_now_is_deleted_all_the_same(
+    world: World, monkeypatch: pytest.MonkeyPatch, number: int
+):
+    """A full disk may refuse to free a part: its job is gone, the others' stay, the file goes with the last.
+    A call that a signal cut short is made again."""
+    taken, data = _claimed(world, 3), [b"", *_drawn(2)]
+    world.service.jobs.done("aa", [Answered(j, d, 0, 0) for j, d in zip(taken, data, strict=True)])
+    calls: list[int] = []
+
+    def refused(_file: int, _mode: int, _offset: int, size: int) -> int:
+        assert size > 0
+        calls.append(size)
+        ctypes.set_errno(errno.EINTR if len(calls) == 1 else number)
+        return -1
+
+    monkeypatch.setattr("crenel.serve.blobs._fallocate", lambda: refused)
+    for job, left in zip(taken, (taken[1:], taken[2:], []), strict=True):
+        assert world.ask("DELETE", f"/jobs/{job.id}", _tenant(world, job)).status_code == 204
+        assert len(_files(world, "packs")) == (1 if left else 0)
+        assert [_fetched(world, other) for other in left] == data[3 - len(left) :]
+    assert calls == [-(-len(data[1]) // PAGE) * PAGE] * 2
 
 
 def test_a_result_that_is_damaged_is_not_sent(world: World):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
+from crenel.arguments import items, whole
 from crenel.ckks import BootstrapOptions, Params
 from crenel.errors import ParameterError
 from crenel.nn.cost import CostModel
@@ -46,6 +48,21 @@ def targets(params: Params) -> tuple[int, ...]:
         if saved[level] >= saved[found[-1]] + SAVED:
             found.append(level)
     return tuple(found)
+
+
+def ends(params: Params, levels: Iterable[int]) -> list[int | None]:
+    """Those levels, each once, the highest first, as targets of bootstraps, of which the highest is None.
+
+    Raises TypeError for what are no integers, ParameterError for levels at which no bootstrap ends, and as
+    `output_level`."""
+    wanted = {whole("targets", level) for level in items("targets", levels)}
+    highest = output_level(params) if wanted else 0
+    if wanted and not (min(wanted) >= 0 and max(wanted) <= highest):
+        found = sorted(wanted)
+        raise ParameterError(
+            f"targets {found}, expected levels from 0 to {highest}", {"targets": str(found), "most": highest}
+        )
+    return [None if level == highest else level for level in sorted(wanted, reverse=True)]
 
 
 def adjusting_levels(params: Params, level: int, target: int) -> list[int]:
