@@ -105,16 +105,22 @@ class Results:
         """Its bytes. Raises NotFoundError where it is gone, or is not what was written."""
         if stored.size > SMALL:
             if not self._blobs.exists(stored.blob):
-                raise NotFoundError("the result is not in the storage any more")
+                raise self._lost(stored)
             return self._blobs.pieces(stored.blob)
-        if stored.pack is None:
-            data = self._blobs.read(stored.blob)
-        else:
-            data = self._blobs.part(stored.pack, stored.offset or 0, stored.size)
+        try:
+            if stored.pack is None:
+                data = self._blobs.read(stored.blob)
+            else:
+                data = self._blobs.part(stored.pack, stored.offset or 0, stored.size)
+        except NotFoundError:  # which names the file
+            raise self._lost(stored) from None
         if hashlib.sha256(data).hexdigest() != stored.sha256:  # damaged, or freed while it was read
-            log("result_lost", job=stored.job, bytes=stored.size)
-            raise NotFoundError("the result is not in the storage any more")
+            raise self._lost(stored)
         return iter([data])
+
+    def _lost(self, stored: Stored) -> NotFoundError:
+        log("result_lost", job=stored.job, bytes=stored.size)
+        return NotFoundError("the result is not in the storage any more")
 
     def forget(self, found: Iterable[Stored]) -> None:
         """Deletes results whose rows are gone, or that no row ever named."""

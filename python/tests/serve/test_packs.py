@@ -151,6 +151,10 @@ def test_a_result_that_is_damaged_is_not_sent(world: World):
     for job in taken[:2]:
         problem(world.ask("GET", f"/jobs/{job.id}/result", _tenant(world, job)), 404, "NotFoundError")
     assert _fetched(world, taken[2]) == data[2]
+    (world.folder / "data/packs" / pack).unlink()
+    answer = world.ask("GET", f"/jobs/{taken[2].id}/result", _tenant(world, taken[2]))
+    problem(answer, 404, "NotFoundError")
+    assert pack not in answer.text and "not in the storage any more" in answer.text
 
 
 def test_late_results_of_a_group(world: World):
