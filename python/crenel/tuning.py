@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -152,7 +152,7 @@ class Tuning:
         _expect(body.pop("sha256", None) == _digest(body), name, "its own SHA-256: the file was changed")
         values, off = body["values"], body["off"]
         known = tunables()
-        _expect(isinstance(values, dict) and set(values) == set(known), name, "values of " + ", ".join(known))
+        _expect_names(set(values), known, name)
         for each, value in values.items():
             least, most, _ = known[each]
             right = type(value) is int and least <= value <= most
@@ -177,6 +177,15 @@ def _digest(body: Mapping[str, Any]) -> str:
 def _expect(right: bool, name: str, expected: str) -> None:
     if not right:
         raise SerializationError(f"{name}: expected {expected}", {"file": name, "expected": expected})
+
+
+def _expect_names(found: Set[str], known: Iterable[str], name: str) -> None:
+    """All that are known and no other: numbers come and go with kernels."""
+    lacking, strange = [each for each in known if each not in found], sorted(found - set(known))
+    parts = [f"{what} {', '.join(them)}" for what, them in (("lacks", lacking), ("has", strange)) if them]
+    told = ascii("; ".join(parts)[:300])[1:-1]
+    why = f"but {told}: it is of another version, crenel tune finds a new one"
+    _expect(not parts, name, f"values of {', '.join(known)}, {why}")
 
 
 def _parsed(text: str, name: str) -> dict[str, Any]:
