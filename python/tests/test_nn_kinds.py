@@ -10,8 +10,8 @@ from nn_world import quiet_compile, residual, rng, toy, weights  # noqa: F401
 from test_nn_place import Maker, by_choice, random_chain
 
 from crenel import ckks, nn
-from crenel.errors import DeviceError, ParameterError, UnsupportedError
-from crenel.nn import planning
+from crenel.errors import DeviceError, ParameterError, SerializationError, UnsupportedError
+from crenel.nn import archive, planning
 from crenel.nn.clear import Noise
 from crenel.nn.cost import OPERATIONS, BootRow, CostModel, Row
 from crenel.nn.measure import measure
@@ -19,7 +19,7 @@ from crenel.nn.passes.kinds import Few, Found, cheapest
 from crenel.nn.passes.place import Bootstrap, Chain, Cut, Op, Parallel, Series, place
 from crenel.nn.passes.priced import ends, output_level, targets, unraised
 from crenel.nn.passes.prices import CountedPrices
-from crenel.nn.plan import Boot, Refresh
+from crenel.nn.plan import KINDS_ORIGIN, Boot, Refresh
 
 
 class Kinds(Maker):
@@ -255,3 +255,32 @@ def test_a_target_is_measured_once():
     context = ckks.Context(params, "cpu")
     found = measure(context, levels=[1], seconds=1e-6, slots=[2], targets=[15, 9, 9])
     assert [row.output for row in found.bootstraps] == [15, 9]
+
+
+def test_forged_kinds_are_refused_and_texts_are_legible(rng):  # noqa: F811
+    """Levels above that of a bootstrap's result, and texts that would move a reader's cursor."""
+    model = nn.Sequential(
+        nn.Linear(weights(rng, 4, 4)), nn.ReLU(), nn.Linear(weights(rng, 4, 4)), nn.ReLU(),
+        nn.Linear(weights(rng, 2, 4)),
+    )  # fmt: skip
+    params = toy("toy-boot35")
+    options = {"params": params, "activation": "minimax", "composite": "15,15,15", "device": "cpu"}
+    program = quiet_compile(model, rng.uniform(-1, 1, (40, 4)), **options)
+    document, parts = archive.unpacked(program.to_bytes(), "program")
+    (boot,) = [step["boot"] for step in document["plan"]["steps"] if "boot" in step]
+    decisions, target = document["plan"]["decisions"], boot["target"]
+
+    def loaded():
+        return nn.Program.from_bytes(archive.packed("program", document, parts), allow_insecure=True)
+
+    assert loaded().describe() == program.describe() and target == output_level(params)
+    for forged in (target + 1, target + 2, params.normal_top_level, params.max_level, 0, True, 2.0, "9"):
+        boot["target"] = forged
+        with pytest.raises(SerializationError):
+            loaded()
+    boot["target"] = target
+    document["plan"]["decisions"] = [*decisions, *[[KINDS_ORIGIN, "\x1b[2J\n" + "x" * 999, "\x9b", "\r"]] * 9]
+    described, explained = loaded().describe(), loaded().explain()
+    assert "1 kind (?[2J?" in described and "x" * 61 not in described
+    assert all(c.isprintable() or c == "\n" for c in described + explained)
+    assert explained.count("\n") == program.explain().count("\n") + 9

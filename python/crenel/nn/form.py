@@ -27,6 +27,7 @@ from crenel.nn.ops import (
     Series,
     Shape,
 )  # fmt: skip
+from crenel.nn.passes.priced import FACTORS
 from crenel.nn.plan import (
     Boot,
     Contract,
@@ -375,7 +376,10 @@ def boot_of(form: Json, params: ckks.Params | None = None) -> Boot:
 def bootable(boot: Boot, params: ckks.Params) -> bool:
     """Have the parameters such bootstraps?"""
     top = params.normal_top_level
-    return boot.slots * boot.pack <= params.slots and (boot.target or 0) <= top < params.max_level
+    return (
+        boot.slots * boot.pack <= params.slots
+        and (boot.target or 0) <= top - FACTORS < top < params.max_level
+    )
 
 
 def rotations_of(form: Json, params: ckks.Params) -> dict[int, int]:

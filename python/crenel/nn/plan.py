@@ -23,6 +23,11 @@ KINDS_ORIGIN = "kinds of bootstraps"
 """Of the decision how many there may be."""
 
 
+def legible(line: str) -> str:
+    """A line as it may stand on a terminal: of a stranger's file names and reasons are what he wrote."""
+    return "".join(c if c.isprintable() else "?" for c in line)
+
+
 @dataclass(frozen=True)
 class Decision:
     """What a pass chose."""
@@ -364,4 +369,4 @@ class Plan:
         lines += [
             f"decided {d.origin}: {d.chosen} ({d.reason}); instead of {d.instead}" for d in self.decisions
         ]
-        return "\n".join(lines)
+        return "\n".join(map(legible, lines))

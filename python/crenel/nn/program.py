@@ -30,7 +30,7 @@ from crenel.nn.machine import Duration
 from crenel.nn.ops import Reals
 from crenel.nn.passes.calibrate import CalibrationWarning
 from crenel.nn.passes.priced import output_level
-from crenel.nn.plan import KINDS_ORIGIN, Boot, Plan, Refresh, linear
+from crenel.nn.plan import KINDS_ORIGIN, Boot, Plan, Refresh, legible, linear
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class Program:
         keys = self.params.key_bytes(bootstrap=[kind.options() for kind in kinds]) / (1 << 20)
         said = "; ".join(f"{counts[kind]} of {kind} to level {self._target(kind)}" for kind in kinds)
         bounds = [d.chosen for d in self.plan.decisions if d.origin == KINDS_ORIGIN]
-        of_most = "".join(f" ({bound})" for bound in bounds)
+        of_most = f" ({legible(bounds[-1])[:60]})" if bounds else ""
         return f"{len(kinds)} kind{'s' if len(kinds) > 1 else ''}{of_most}: {said}; {keys:.1f} MiB of keys"
 
     def _target(self, kind: Boot) -> int:
