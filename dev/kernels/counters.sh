@@ -13,9 +13,17 @@ out=${OUT:-/tmp/out}
 label=${LABEL:-gpu}
 programs=${PROGRAMS:-build-gpu/bench/micro}
 mkdir -p "$out"
+# LOG COMMAND ...: with its output in a file, whose end says why where it fails.
+logged() {
+  local log=$out/$1
+  shift
+  "$@" >"$log" 2>&1 || { tail -n 5 "$log" >&2; echo "counters.sh: $1 failed: $log" >&2; exit 1; }
+}
+
+command -v ncu >/dev/null || { echo "counters.sh: no ncu here (Nsight Compute)" >&2; exit 1; }
 if [ ! -x "$programs/torus_tune" ]; then
-  cmake -G Ninja -S . -B build-gpu -DCMAKE_BUILD_TYPE=Release -DCRENEL_CUDA=ON -DCRENEL_BUILD_BENCH=ON >"$out/cmake.log" 2>&1
-  cmake --build build-gpu --target kernels_bench torus_tune >"$out/build.log" 2>&1
+  logged cmake.log cmake -G Ninja -S . -B build-gpu -DCMAKE_BUILD_TYPE=Release -DCRENEL_CUDA=ON -DCRENEL_BUILD_BENCH=ON
+  logged build.log cmake --build build-gpu --target kernels_bench torus_tune
 fi
 
 # Of metrics between commas, those that this ncu knows for this GPU. Ratios and sums are listed by their first part.
