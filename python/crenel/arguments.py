@@ -6,6 +6,7 @@ own functions. No value is in these messages: one may be a secret.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from numbers import Real
 from typing import NoReturn, TypeVar
@@ -30,9 +31,18 @@ def instance(value: object, kind: type[T], name: str = "") -> T:
     TypeError : another
     """
     if not isinstance(value, kind):
-        expected = f"{kind.__module__}.{kind.__name__}"
-        raise TypeError(f"{name and f'{name}: '}expected {expected}, got {type(value).__name__}")
+        raise TypeError(f"{name and f'{name}: '}expected {_public(kind)}, got {type(value).__name__}")
     return value
+
+
+def _public(kind: type) -> str:
+    """A class by the name that users have for it: the extension module's own are of no package."""
+    for package in ("crenel", "crenel.ckks", "crenel.tfhe", "crenel.bridge"):
+        names = vars(sys.modules[package]) if package in sys.modules else {}
+        for name, found in names.items():
+            if found is kind and not name.startswith("_"):
+                return f"{package}.{name}"
+    return f"{kind.__module__}.{kind.__name__}"
 
 
 def flag(name: str, value: object) -> bool:

@@ -119,3 +119,16 @@ def test_wrong_types_are_told_in_words_of_the_function_called(objects):
                     found.append(f"{title}({name}={value!r:.20}): {text}")
     assert count > 1000
     assert not found, "\n".join(found)
+
+
+def test_classes_are_named_as_users_know_them(objects):
+    """Not by the extension module, nor by the file that a class lies in."""
+    context, holder, crossing = (objects[name] for name in ("tfhe context", "tfhe client", "crossing"))
+    for call, said in (
+        (lambda: context.evaluator(5), "keys: expected crenel.tfhe.EvaluationKeys, got int"),
+        (lambda: holder.phase_errors(5, 5), "array: expected crenel.tfhe.Ciphertext, got int"),
+        (lambda: crossing.compare(None, 0.0, bound=1.0), "expected crenel.ckks.Ciphertext, got NoneType"),
+        (lambda: bridge.make_keys(5, holder), "expected crenel.ckks.Client, got int"),
+    ):
+        with pytest.raises(TypeError, match=said):
+            call()

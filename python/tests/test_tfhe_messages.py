@@ -73,6 +73,7 @@ def test_the_modulus_of_padded_sets_is_halved(device):
         ([], {"plain_modulus": 16}, "at least one"),
         ([1], {"plain_modulus": 16, "bits": 4}, "bits=4"),
         ([1], {"plain_modulus": 16, "fan_in": 3}, "fan_in=3"),
+        ([1], {"fan_in": 3}, "fan_in is of bits for gates, got fan_in=3 with values of int64"),
     ],
     ids=str,
 )

@@ -375,6 +375,11 @@ class Client:
             raise ParameterError(
                 f"values must be bool or integers, got {array.dtype}", {"dtype": str(array.dtype)}
             )
+        if fan_in != 2:
+            raise ParameterError(
+                f"fan_in is of bits for gates, got fan_in={fan_in} with values of {array.dtype}",
+                {"fan_in": str(fan_in), "dtype": str(array.dtype)},
+            )
         if bits is not None:
             check_bits(self._context.params, flat, bits)
             return self._messages(flat, shape, 0, 1 << bits)
