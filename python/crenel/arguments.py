@@ -39,7 +39,7 @@ def _public(kind: type) -> str:
     """A class by the name that users have for it: the extension module's own are of no package."""
     for package in ("crenel", "crenel.ckks", "crenel.tfhe", "crenel.bridge"):
         names = vars(sys.modules[package]) if package in sys.modules else {}
-        for name, found in names.items():
+        for name, found in list(names.items()):
             if found is kind and not name.startswith("_"):
                 return f"{package}.{name}"
     return f"{kind.__module__}.{kind.__name__}"
