@@ -208,7 +208,7 @@ def noise() -> str:
 
 def stated() -> str:
     """Bootstraps of different kinds of messages: the largest error that is stated and the one measured."""
-    kinds = data("boot40-h200-boot.json")["precision_by_message"]
+    kinds = data("boot40-h200-boot-kinds.json")["precision_by_message"]
 
     def draw(axes: Any) -> None:
         names = [name.replace("_", " ") for name in kinds]

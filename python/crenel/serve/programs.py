@@ -149,9 +149,13 @@ class NnProgram:
         return self._client
 
     @cached_property
-    def key_memory(self) -> int:
-        """Bytes of one client's keys on the device, counted: by a walk over the program."""
+    def _memory(self) -> int:  # counted, by a walk over the program
         return self._program.demand.key_bytes
+
+    @property
+    def key_memory(self) -> int:
+        """Bytes of one client's keys on the device."""
+        return self._memory
 
     @property
     def largest_key(self) -> int:
