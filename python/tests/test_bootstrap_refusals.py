@@ -36,6 +36,14 @@ def test_ciphertexts_that_do_not_fit(world):
         world.boot("text")
 
 
+@pytest.mark.parametrize("name", ["toy-leveled-n13-s40", "toy-leveled-n15-s40", "toy-leveled-n16-s40"])
+def test_sets_without_levels_for_it(name):
+    params = toy(name)
+    for options in (ckks.BootstrapOptions(), ckks.BootstrapOptions(slots=64, target_level=1)):
+        with pytest.raises(ckks.ParameterError, match="levels above the normal ones.*use a boot... set"):
+            ckks.Context(params, "cpu").keygen().evaluation_keys(bootstrap=options)
+
+
 def test_every_missing_key_is_named(world):
     server = world.client.evaluation_keys(rotations=[1], relinearisation=False)
     for keys in (None, "hoisted"):

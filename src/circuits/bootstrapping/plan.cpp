@@ -150,14 +150,19 @@ BootstrapLevels plan_levels(const ckks::Params& params, const BootstrapOptions& 
   return l;
 }
 
-void check_options(const ckks::Params& params, const BootstrapOptions& o) {
-  const u32 needed = params.normal_top_level() + kEvalModLevels + coeff_to_slot_levels(o);
+// `above` the normal levels.
+void check_levels(const ckks::Params& params, u32 above) {
+  const u32 needed = params.normal_top_level() + above;
   if (params.max_level() < needed)
-    throw ParameterError(cat("parameters ", name_of(params), " have ",
-                             params.max_level() - params.normal_top_level(),
-                             " levels above the normal ones, bootstrapping needs ",
-                             needed - params.normal_top_level(), "; use a boot... set"),
-                         {{"levels", params.max_level()}, {"expected", needed}});
+    throw ParameterError(
+        cat("parameters ", name_of(params), " have ",
+            params.max_level() - params.normal_top_level(),
+            " levels above the normal ones, bootstrapping needs ", above, "; use a boot... set"),
+        {{"levels", params.max_level()}, {"expected", needed}});
+}
+
+void check_options(const ckks::Params& params, const BootstrapOptions& o) {
+  check_levels(params, kEvalModLevels + coeff_to_slot_levels(o));
   const double room = params.log_q(0) - params.spec().log_scale;
   const u32 ratio = o.message_ratio.value_or(1);
   if (ratio < 1 || ratio > std::lround(room))
@@ -241,6 +246,8 @@ void decide_savings(const ckks::Params& params, BootstrapOptions& o, u32 log_slo
 
 BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions options) {
   options.slots = checked_slots(params, options.slots, options.pack);
+  // All of them by check_options; without these what comes first would look at levels beyond.
+  check_levels(params, kEvalModLevels + 1);
   if (!options.keys) options.keys = KeyMode::hoisted;
   const u64 slots = options.slots * options.pack;
   const u32 log_slots = static_cast<u32>(std::bit_width(slots)) - 1;
