@@ -429,7 +429,8 @@ TEST_P(Bootstrapping, StagesOfTheCallersChoice) {
   struct Split {
     std::vector<u32> down, up;
   };
-  for (const auto& [down, up] : {Split{{5, 5}, {4, 6}}, Split{{1, 2, 3, 4}, {3, 7}}}) {
+  for (const Split& split : {Split{{5, 5}, {4, 6}}, Split{{1, 2, 3, 4}, {3, 7}}}) {
+    const auto &down = split.down, &up = split.up;  // clang captures no structured bindings
     const auto o =
         options([&](auto& x) { x.coeff_to_slot_stages = down, x.slot_to_coeff_stages = up; });
     Bootstrapper boot(w.context, w.keys_for(o), o);
