@@ -55,9 +55,9 @@ TEST_P(BootstrapPacking, UnpackingIsTheInverseUpToTheFactor) {
     EXPECT_EQ(one.batch(), 2u);
     EXPECT_EQ(one.slots(), slots * count);
     const Values back = w.client.decrypt(packing.unpack(ev, one.clone()));
-    EXPECT_LT(
-        test::max_error(back, test::map_values(x, [&](Complex v) { return v * double(count); })),
-        count * 4 * test::tolerance(w.params()));
+    EXPECT_LT(test::max_error(
+                  back, test::map_values(x, [n = double(count)](Complex v) { return v * n; })),
+              count * 4 * test::tolerance(w.params()));
   }
 }
 
