@@ -263,8 +263,8 @@ TEST_P(BootstrapPacking, WhatDoesNotFitIsRefusedBeforeAnyWork) {
   auto rng = test::test_rng();
   for (const auto& [slots, pack] :
        {std::pair<u64, u32>{32, 3}, {32, 0}, {w.slots(), 2}, {0, u32(2 * w.slots())}}) {
-    const auto e =
-        expect_error<ParameterError>([&] { Bootstrapper(w.context, packed(slots, pack)); });
+    const auto e = expect_error<ParameterError>(
+        [&w, slots = slots, pack = pack] { Bootstrapper(w.context, packed(slots, pack)); });
     EXPECT_EQ(e.field("pack"), cat(pack));
     EXPECT_FALSE(e.field("max_pack").empty());
   }
