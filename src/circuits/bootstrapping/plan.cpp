@@ -87,7 +87,8 @@ void check_target(const ckks::Params& params, const BootstrapOptions& o,
 
 // Levels that CoeffToSlot takes.
 u32 coeff_to_slot_levels(const BootstrapOptions& o) {
-  return static_cast<u32>(o.coeff_to_slot_stages.size()) - u32(*o.savings.over_mod_raise);
+  return static_cast<u32>(o.coeff_to_slot_stages.size()) -
+         u32(o.savings.over_mod_raise.value_or(false));
 }
 
 // Level and scale after EvalMod, which ends at this level and scale, and the arcsine.
@@ -252,7 +253,7 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   const u64 slots = options.slots * options.pack;
   const u32 log_slots = static_cast<u32>(std::bit_width(slots)) - 1;
   decide_savings(params, options, log_slots);
-  const bool over = *options.savings.over_mod_raise;
+  const bool over = options.savings.over_mod_raise.value_or(false);
   const u32 factors = coeff_to_slot_room(params);
   options.coeff_to_slot_stages =
       over && options.coeff_to_slot_stages.empty()
@@ -269,8 +270,8 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   const BootstrapOptions& o = p.options;
   p.joined = slots < params.slots() && !p.only_real();
   p.q0 = exact_q0(params);
-  p.scale_up =
-      static_cast<u32>(std::lround(params.log_q(0)) - params.spec().log_scale - *o.message_ratio);
+  p.scale_up = static_cast<u32>(std::lround(params.log_q(0)) - params.spec().log_scale -
+                                o.message_ratio.value_or(1));
   const u32 bottom = params.normal_top_level(), top = bottom + kEvalModLevels;
   p.eval_scale = eval_scale_of(params);
   double scale = p.eval_scale;  // at EvalMod's end
