@@ -20,6 +20,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PRESET = "toy-leveled-n14-s40"  # N = 2^11, 6 levels
+# What the command line says of a negative seed, in the words of newer and of older versions of its library.
+NEGATIVE_SEED = r"(?s)--seed.*(greater than or equal to 0|x>=0)"
 ROTATIONS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, -1, -3]
 
 

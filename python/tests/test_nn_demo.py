@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import device_names, open_context, toy
+from conftest import NEGATIVE_SEED, device_names, open_context, toy
 
 from crenel import nn
 from crenel.cli import main
@@ -37,7 +37,7 @@ def test_the_command_with_real_parameters(capsys):
 def test_seeds(capsys):
     assert main(["demo", "nn", "--seed", "-1"]) == 2
     err = capsys.readouterr().err
-    assert re.search("--seed.*(greater than or equal to 0|x>=0)", err, re.DOTALL)
+    assert re.search(NEGATIVE_SEED, err)
     seed = (1 << 33) + 1  # beyond what scikit-learn takes
     assert demo.run(device="cpu", images=1, seed=seed, params=toy("toy-leveled-n14-s40")) == 0
 

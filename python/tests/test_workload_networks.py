@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import device_names, open_context, toy
+from conftest import NEGATIVE_SEED, device_names, open_context, toy
 
 from crenel import nn
 from crenel.errors import MissingFileError, ParameterError, SerializationError
@@ -329,9 +329,9 @@ def test_sentences_in_words(invoke, tmp_path, rng):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["mlp", "--seed", "-1"], "'--seed'"),
-        (["lenet", "--seed", "-1"], "'--seed'"),
-        (["bert-tiny", "--seed", "-1"], "'--seed'"),
+        (["mlp", "--seed", "-1"], NEGATIVE_SEED),
+        (["lenet", "--seed", "-1"], NEGATIVE_SEED),
+        (["bert-tiny", "--seed", "-1"], NEGATIVE_SEED),
         (["bert-tiny", "--tokens", "-2"], "tokens must be at least 1"),
         (["bert-tiny", "--samples", "-1"], "samples must be at least 1"),
         (["minilm", "--length", "0"], "length must be at least 1"),
@@ -342,7 +342,7 @@ def test_sentences_in_words(invoke, tmp_path, rng):
 )
 def test_arguments_are_refused_before_any_work(invoke, arguments, says):
     code, out, err = invoke(*arguments, "--device", "cpu", "--simulate-only")
-    assert code == 2 and says in err and "compile" not in out
+    assert code == 2 and re.search(says, err) and "compile" not in out
 
 
 def test_minilm_takes_no_graph_that_is_forged(tmp_path):

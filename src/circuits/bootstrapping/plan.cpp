@@ -235,12 +235,13 @@ std::vector<u32> default_raised_stages(const ckks::Params& params, u32 log_slots
   return split_raised_stages(log_slots, cheapest);
 }
 
-void decide_savings(const ckks::Params& params, BootstrapOptions& o, u32 log_slots) {
-  auto& wanted = o.savings.over_mod_raise;
+// Whether OverModRaise is used: where it was not chosen, if nothing hinders.
+bool over_mod_raise(const ckks::Params& params, const BootstrapOptions& o, u32 log_slots) {
+  const auto& wanted = o.savings.over_mod_raise;
   const std::string why = wanted == false ? "" : hindrance(params, o, log_slots);
   if (wanted == true && !why.empty())
     throw ParameterError(cat("OverModRaise with ", why), {{"over_mod_raise", true}});
-  wanted = wanted.value_or(why.empty());
+  return wanted.value_or(why.empty());
 }
 
 }  // namespace
@@ -252,8 +253,8 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   if (!options.keys) options.keys = KeyMode::hoisted;
   const u64 slots = options.slots * options.pack;
   const u32 log_slots = static_cast<u32>(std::bit_width(slots)) - 1;
-  decide_savings(params, options, log_slots);
-  const bool over = options.savings.over_mod_raise.value_or(false);
+  const bool over = over_mod_raise(params, options, log_slots);
+  options.savings.over_mod_raise = over;
   const u32 factors = coeff_to_slot_room(params);
   options.coeff_to_slot_stages =
       over && options.coeff_to_slot_stages.empty()
@@ -265,13 +266,14 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   check_options(params, options);
   BootstrapPlan p;
   p.ratio_chosen = !options.message_ratio;
-  if (!options.message_ratio) options.message_ratio = best_message_ratio(params, options);
+  const u32 ratio =
+      options.message_ratio ? *options.message_ratio : best_message_ratio(params, options);
+  options.message_ratio = ratio;
   p.options = std::move(options);
   const BootstrapOptions& o = p.options;
   p.joined = slots < params.slots() && !p.only_real();
   p.q0 = exact_q0(params);
-  p.scale_up = static_cast<u32>(std::lround(params.log_q(0)) - params.spec().log_scale -
-                                o.message_ratio.value_or(1));
+  p.scale_up = static_cast<u32>(std::lround(params.log_q(0)) - params.spec().log_scale - ratio);
   const u32 bottom = params.normal_top_level(), top = bottom + kEvalModLevels;
   p.eval_scale = eval_scale_of(params);
   double scale = p.eval_scale;  // at EvalMod's end

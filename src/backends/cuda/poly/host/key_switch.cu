@@ -17,17 +17,7 @@ namespace {
 void inverse_shifted(Stream& stream, const RingTables& tables, const ConversionTables& conversion,
                      const ring::PolyView<const u32>& in, const LimbSet& limbs, Poly<u32> workspace,
                      const RowSource& source = PlainRows()) {
-  TransformArgs args = {};
-  args.primes = tables.primes;
-  args.roots = tables.inverse.pairs;
-  args.last_roots = tables.inverse.words;
-  args.in = poly(in);
-  args.out = workspace;
-  args.log_n = in.shape.log_n;
-  args.components = in.shape.components;
-  args.polys = in.shape.polys();
-  args.prime = prime_bytes(limbs);
-  args.in_position = position_bytes(limbs, in.limbs);
+  const TransformArgs args = transform_args(tables, false, workspace, in, limbs);
   launch_row_inverse(stream, args, limbs.size(), source);
   launch_column_inverse(stream, in_place(args), limbs.size(), conversion.inverse);
 }
@@ -45,16 +35,7 @@ Poly<const u32> read_only(const Poly<u32>& p) {
 // Arguments of passes in place on `out`, limbs `limbs`.
 TransformArgs forward_args(const RingTables& tables, const Poly<u32>& out,
                            const ring::PolyShape& shape, const LimbSet& limbs) {
-  TransformArgs args = {};
-  args.primes = tables.primes;
-  args.roots = tables.forward.pairs;
-  args.last_roots = tables.forward.words;
-  args.out = out;
-  args.log_n = shape.log_n;
-  args.components = shape.components;
-  args.polys = shape.polys();
-  args.prime = prime_bytes(limbs);
-  return in_place(args);
+  return in_place(transform_args(tables, true, out, shape, limbs));
 }
 
 // The limbs of `output` that each digit has already, in `in`.

@@ -140,17 +140,7 @@ void cuda_spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u3
   using namespace crenel::backend::cuda;
   const RingTables& tables = static_cast<const CudaPolyKernels&>(kernels).tables();
   const u32 limbs = workspace.limbs.size();
-  TransformArgs args = {};
-  args.primes = tables.primes;
-  args.roots = tables.inverse.pairs;
-  args.last_roots = tables.inverse.words;
-  args.in = poly(in);
-  args.out = poly(workspace);
-  args.log_n = in.shape.log_n;
-  args.components = in.shape.components;
-  args.polys = in.shape.polys();
-  args.prime = prime_bytes(workspace.limbs);
-  args.in_position = position_bytes(workspace.limbs, in.limbs);
+  const TransformArgs args = transform_args(tables, false, poly(workspace), in, workspace.limbs);
   launch_row_inverse(stream, args, limbs);
   last_pass<kMinFastLogN>(stream, in_place(args), limbs,
                           scales.on_device<ConversionTables>().inverse,

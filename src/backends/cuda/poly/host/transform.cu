@@ -5,28 +5,8 @@
 #include "backends/cuda/poly/kernels/ntt_small.cuh"
 
 namespace crenel::backend::cuda {
-namespace {
-
-TransformArgs arguments(const RingTables& tables, bool forward, const ring::PolyView<u32>& out,
-                        const ring::PolyView<const u32>& in) {
-  TransformArgs args = {};
-  args.primes = tables.primes;
-  args.roots = (forward ? tables.forward : tables.inverse).pairs;
-  args.last_roots = (forward ? tables.forward : tables.inverse).words;
-  args.in = poly(in);
-  args.out = poly(out);
-  args.log_n = out.shape.log_n;
-  args.components = out.shape.components;
-  args.polys = out.shape.polys();
-  args.prime = prime_bytes(out.limbs);
-  args.in_position = position_bytes(out.limbs, in.limbs);
-  return args;
-}
-
-}  // namespace
-
 void CudaPolyKernels::do_ntt(Stream& stream, View out, ConstView in) {
-  TransformArgs args = arguments(tables_, true, out, in);
+  TransformArgs args = transform_args(tables_, true, poly(out), in, out.limbs);
   const u32 limbs = out.limbs.size();
   if (!fast())
     return launch(
@@ -37,7 +17,7 @@ void CudaPolyKernels::do_ntt(Stream& stream, View out, ConstView in) {
 }
 
 void CudaPolyKernels::do_intt(Stream& stream, View out, ConstView in) {
-  TransformArgs args = arguments(tables_, false, out, in);
+  TransformArgs args = transform_args(tables_, false, poly(out), in, out.limbs);
   const u32 limbs = out.limbs.size();
   if (!fast())
     return launch(

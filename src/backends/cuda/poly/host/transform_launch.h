@@ -3,6 +3,8 @@
 
 #include <variant>
 
+#include "backends/cuda/poly/host/convert_view.h"
+#include "backends/cuda/poly/host/tables.h"
 #include "backends/cuda/poly/kernels/key_switch_rows.cuh"
 #include "backends/cuda/poly/kernels/ntt_columns.cuh"
 #include "backends/cuda/poly/kernels/ntt_rows.cuh"
@@ -40,6 +42,31 @@ inline LimbBytes no_limbs() {
   LimbBytes bytes;
   for (u8& at : bytes.at) at = kNone;
   return bytes;
+}
+
+/// Arguments of passes that write these limbs of polynomials of this shape; what they read is not
+/// said yet.
+inline TransformArgs transform_args(const RingTables& tables, bool forward, const Poly<u32>& out,
+                                    const ring::PolyShape& shape, const rns::LimbSet& limbs) {
+  TransformArgs args = {};
+  args.primes = tables.primes;
+  args.roots = (forward ? tables.forward : tables.inverse).pairs;
+  args.last_roots = (forward ? tables.forward : tables.inverse).words;
+  args.out = out;
+  args.log_n = shape.log_n;
+  args.components = shape.components;
+  args.polys = shape.polys();
+  args.prime = prime_bytes(limbs);
+  return args;
+}
+/// The same of passes that read them in `in`.
+inline TransformArgs transform_args(const RingTables& tables, bool forward, const Poly<u32>& out,
+                                    const ring::PolyView<const u32>& in,
+                                    const rns::LimbSet& limbs) {
+  TransformArgs args = transform_args(tables, forward, out, in.shape, limbs);
+  args.in = poly(in);
+  args.in_position = position_bytes(limbs, in.limbs);
+  return args;
 }
 
 /// The same polynomial as input and output of a second pass.

@@ -45,13 +45,6 @@ struct ByteSums {
   /// Likewise, as four words in shared memory.
   __device__ __forceinline__ explicit ByteSums(uint4 v) : low{v.x, v.y, v.z, v.w} {}
 
-  /// The same, computed once: the compiler would make it again for every product.
-  __device__ __forceinline__ ByteSums opaque() const {
-    ByteSums sums = *this;
-    asm volatile("" : "+r"(sums.low[0]), "+r"(sums.low[1]), "+r"(sums.low[2]), "+r"(sums.low[3]));
-    return sums;
-  }
-
   /// Adds eight sources: words z0 of source lane % 4 and z1 of the fourth one after it, both of
   /// coefficient lane / 4; of their entries for destination lane / 4 low has bytes 0, 1, high 2, 3.
   __device__ __forceinline__ void add(u32 z0, u32 z1, uint4 l, uint4 h) {
