@@ -22,7 +22,8 @@ def test_the_demo(device, capsys):
     print("seed", seed)
     assert demo.run(device=device, images=12, seed=seed, params=params) == 0
     out = capsys.readouterr().out
-    assert int(re.search(r"right +(\d+) of 12", out)[1]) >= 9
+    # Nine of ten digits are read right, whichever are drawn: less than half of 12 once in 20,000 runs.
+    assert int(re.search(r"right +(\d+) of 12", out)[1]) >= 6
     assert out.count("what the server sees") == 2 and "INSECURE" in out  # rows of ten
 
 

@@ -124,7 +124,8 @@ def test_a_value_that_is_read_twice_is_computed_once(rng):  # noqa: F811
     model = nn.Sequential(nn.Linear(weights(rng, 4, 4)), nn.Add(nn.Linear(weights(rng, 4, 4)), nn.Square()))
     plan = lowered(model, (4,), rng.standard_normal((20, 4)))
     assert sum(isinstance(step, Transform) for step in plan.steps) == 2
-    assert [step.inputs for step in plan.steps if isinstance(step, Evaluate)] == [(1,)]
+    # Whichever form the square takes: that depends on the ranges of what was drawn.
+    assert [step.inputs for step in plan.steps if isinstance(step, Evaluate | Quadratic)] == [(1,)]
 
 
 def test_quadratics_take_one_level_and_other_polynomials_theirs(rng):  # noqa: F811

@@ -266,7 +266,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   virtual void upload(void* to, const void* from, std::size_t bytes) { copy_in(to, from, bytes); }
   /// upload() of addresses in this stream's memory (or null), which kernels follow.
   virtual void upload_addresses(void* to, const void* const* from, std::size_t count) {
-    upload(to, from, count * sizeof(*from));
+    upload(to, static_cast<const void*>(from), count * sizeof(*from));
   }
   /// Device to host; waits for the data. Not capturable.
   virtual void copy_out(void* to, const void* from, std::size_t bytes) = 0;
