@@ -20,6 +20,7 @@ from report.boot import boot_sections, openfhe_boot_sections
 from report.bridge import bridge_sections
 from report.ceilings import filled
 from report.fhecore import fhecore_sections
+from report.goals import goals_section
 from report.integers import integer_sections
 from report.kernels import kernel_sections
 from report.pool import pool_sections
@@ -65,7 +66,7 @@ def render(results: Path) -> str:
     files = load(results)
     kernels = {f.name: json_lines(f) for f in sorted(results.glob("kernels-*.jsonl"), key=lambda f: f.stem)}
     peers = [d for d in files.values() if d["kind"] == "crenel-peer"]
-    text = HEAD + targets_section(files, kernels)
+    text = HEAD + goals_section(files) + targets_section(files, kernels)
     for name, data in files.items():
         if data["kind"] != "crenel-bench" or data.get("suite") in SUITES_OF_THEIR_OWN:
             continue

@@ -97,8 +97,9 @@ def target_tables(files: dict[str, dict]) -> str:
         lines[bool(found[0]) and within_norm(found[0][1])].append(target_line(target, *found))
     header = ["", "security, bits", "p_fail", "published", "with transfers", "resident", "against published"]
     header += ["floor", "aim", "arithmetic", "source"]
-    text = "\n## TFHE: figures to reach\n\nOperations a second on one NVIDIA H200, batch 16,384 or more, "
-    text += "host transfers included. Sets of 128 bits whose bootstraps fail less often than 2^-128:\n\n"
+    text = "\n## TFHE: sets that others published figures of\n\n"
+    text += "Operations a second on one NVIDIA H200, batch 16,384 or more, host transfers included. "
+    text += "Sets of 128 bits whose bootstraps fail less often than 2^-128:\n\n"
     text += table(header, lines[True])
     text += "\nSets that BOLT-FHE published figures of, on an RTX 4090; below that norm, and not for use:\n\n"
     return text + table(header, lines[False])

@@ -1,0 +1,108 @@
+"""Figures that the project wants to reach on one GPU, as data (goals.json), beside the newest record of each.
+
+A goal names a suite, what a row must say (`where`, `at_least`), which number of it counts (`value`, of the
+file itself where it has a dot), and the figures: `must`, `aim`, what another library publishes (`peer`).
+Higher is better where it says `higher`. Records of the goal's GPU come first; a record of another card is
+shown with its name and never counts as met.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from report.text import number, table
+
+SCALES = {"us": 1.0, "ms": 1e-3, "MiB": 1 / (1 << 20), "GiB": 1 / (1 << 30), "a second": 1.0}
+SECONDS = {"us": 1e6, "ms": 1e3}
+HEADER = ["figure", "measured", "must", "aim", "others publish", "source"]
+
+
+class Found(NamedTuple):
+    value: float
+    here: bool  # on the goal's GPU
+    date: str
+    name: str
+    device: str
+    changed: bool
+
+
+def _told(row: dict) -> dict:
+    """The row, with what its suite says in words only."""
+    if "what" in row and row["what"].split()[0].isdigit():
+        row = {"count": int(row["what"].split()[0])} | row
+    count, seconds = row.get("count"), row.get("seconds")
+    if count and seconds:
+        row = {"per_second": count / seconds} | row
+    if row.get("amortised_us"):
+        row = {"per_second": 1e6 / row["amortised_us"]} | row
+    return row
+
+
+def _fits(goal: dict, row: dict) -> bool:
+    return (
+        row.get("correct", True)
+        and all(row.get(key) == value for key, value in goal["where"].items())
+        and all(row.get(key, 0) >= value for key, value in goal.get("at_least", {}).items())
+    )
+
+
+def _value(goal: dict, data: dict, row: dict) -> float | None:
+    found: Any = data if "." in goal["value"] else row
+    for key in goal["value"].split("."):
+        found = (found or {}).get(key)
+    if found is None:
+        return None
+    return found * (SECONDS if goal["value"] == "seconds" else SCALES)[goal["unit"]]
+
+
+def _better(goal: dict, a: float, b: float) -> bool:
+    return a >= b if goal.get("higher") else a <= b
+
+
+def newest(goal: dict, files: dict[str, dict], device: str) -> Found | None:
+    """Of the goal's GPU if there is any; of one file the better row (queued, or replayed as a graph)."""
+    found: list[Found] = []
+    for name, data in files.items():
+        if data["kind"] != "crenel-bench" or data.get("suite") != goal["suite"]:
+            continue
+        p = data["provenance"]
+        if not p["device_description"].startswith("NVIDIA"):
+            continue
+        values = [_value(goal, data, row) for row in map(_told, data["results"]) if _fits(goal, row)]
+        values = [value for value in values if value is not None]
+        if values:
+            best = max(values) if goal.get("higher") else min(values)
+            card = p["device_description"].split(",")[0]
+            found.append(Found(best, card == device, p.get("date", ""), name, card, bool(p.get("dirty"))))
+    return max(found, key=lambda f: (f.here, f.date), default=None)
+
+
+def row(goal: dict, files: dict[str, dict], device: str) -> list[str]:
+    found = newest(goal, files, device)
+    measured = source = ""
+    marks = {"must": "", "aim": ""}
+    if found:
+        measured = f"{number(found.value)} {goal['unit']}"
+        measured += "" if found.here else f" ({found.device})"
+        source = f"`{found.name}`" + (", of a tree with changes" if found.changed else "")
+        if found.here:
+            marks = {
+                key: ": yes" if _better(goal, found.value, goal[key]) else ": **no**"
+                for key in marks
+                if key in goal
+            }
+    cells = [f"{goal[key]:,g}{marks[key]}" if key in goal else "" for key in ("must", "aim")]
+    return [goal["title"], measured, *cells, goal.get("peer", ""), source]
+
+
+def goals_section(files: dict[str, dict]) -> str:
+    text = ""
+    for data in files.values():
+        if data["kind"] != "crenel-goals":
+            continue
+        text += f"\n## Figures to reach on one {data['device']}\n\nThe newest record of each, in the goal's "
+        text += "unit. Blank: no record yet; in brackets: another card's, which does not count.\n"
+        for section in data["sections"]:
+            rows = [row(goal, files, data["device"]) for goal in section["goals"]]
+            text += f"\n### {section['title']}\n\n{section['about']}\n\n{table(HEADER, rows)}"
+    return text

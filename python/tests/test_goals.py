@@ -1,0 +1,63 @@
+"""Figures to reach: which record of which row stands beside each, and what counts as met."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def goals(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    from report import goals
+
+    return goals
+
+
+def record(card, date, *rows, **data):
+    provenance = {"device_description": f"{card}, 139 GiB", "date": date}
+    return {"kind": "crenel-bench", "suite": "s", "provenance": provenance, "results": list(rows), **data}
+
+
+GOAL = {"title": "t", "suite": "s", "where": {"name": "x"}, "value": "latency_us", "unit": "ms"}
+HERE = "NVIDIA H200"
+
+
+def test_the_newest_record_of_the_goals_gpu(goals):
+    files = {
+        "old": record(HERE, "1", {"name": "x", "latency_us": 1000.0}),
+        "new": record(HERE, "2", {"name": "x", "latency_us": 3000.0}, {"name": "y", "latency_us": 1.0}),
+        "newer elsewhere": record("NVIDIA H100", "3", {"name": "x", "latency_us": 500.0}),
+        "newer, wrong": record(HERE, "4", {"name": "x", "latency_us": 1.0, "correct": False}),
+        "newer, a processor": record("AMD EPYC", "5", {"name": "x", "latency_us": 1.0}),
+    }
+    cells = goals.row(GOAL | {"must": 3, "aim": 2}, files, HERE)
+    assert cells[1:4] == ["3.00 ms", "3: yes", "2: **no**"] and cells[-1] == "`new`"
+
+
+def test_another_card_is_shown_and_never_met(goals):
+    files = {"a": record("NVIDIA H100", "3", {"name": "x", "latency_us": 500.0})}
+    cells = goals.row(GOAL | {"must": 3}, files, HERE)
+    assert cells[1] == "0.50 ms (NVIDIA H100)" and cells[2] == "3"
+    assert goals.row(GOAL | {"must": 3}, {}, HERE)[1:4] == ["", "3", ""]
+
+
+def test_rates_sizes_and_what_words_say(goals):
+    rate = GOAL | {"value": "per_second", "unit": "a second", "higher": True, "must": 390, "where": {}}
+    row = {"what": "200 transfers of uint64", "seconds": 0.5}
+    files = {"a": record(HERE, "1", row)}
+    assert goals.row(rate | {"at_least": {"count": 100}}, files, HERE)[1:3] == ["400 a second", "390: yes"]
+    assert goals.row(rate | {"at_least": {"count": 201}}, files, HERE)[1] == ""
+    size = GOAL | {"value": "keys.bytes", "unit": "MiB", "must": 1}
+    files = {"a": record(HERE, "1", {"name": "x"}, keys={"bytes": 3 << 19})}
+    assert goals.row(size, files, HERE)[1:3] == ["1.50 MiB", "1: **no**"]
+
+
+def test_every_goal_of_the_project_can_be_read(goals):
+    data = json.loads((ROOT / "bench" / "results" / "goals.json").read_text())
+    for goal in (g for s in data["sections"] for g in s["goals"]):
+        assert {"title", "suite", "where", "value", "unit", "must"} <= goal.keys()
+        better = goal["aim"] if "aim" in goal else goal["must"]
+        assert goals._better(goal, better, goal["must"])
