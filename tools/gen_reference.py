@@ -160,7 +160,8 @@ def tfhe_key_bytes(params: tfhe.Params) -> int:
     keys = 2**group if group else 2 if d["secret"] == "ternary" else 1
     columns = int(d["glwe_dim"]) + params.slots
     rows = int(d["lwe_dim"]) // (group or 1) * keys * int(d["digits"]) * columns
-    bootstrap = rows * params.slots * int(d["poly_size"]) * len(params.primes) * 4
+    bits = max(params.primes).bit_length()  # of a residue
+    bootstrap = rows * params.slots * int(d["poly_size"]) * len(params.primes) * bits // 8
     word = 4 if int(d["log_switch_modulus"]) <= 32 else 8
     digits = int(d["switch_digits"]) * (1 if group else 2 ** int(d["switch_base_log"]) - 1)
     switch = int(d["glwe_dim"]) * int(d["poly_size"]) * digits * params.slots * word

@@ -76,9 +76,9 @@ def test_sizes_of_the_set_for_use():
         assert context.stored_bytes(blocks) == 1298 * blocks
     assert context.stored_bytes(2048, lists=True) / 2048 == 4
     assert context.stored_bytes(1, lists=True) > context.stored_bytes(1)
-    more = context.key_wire_bytes(lists=True) - context.key_wire_bytes()
-    assert 0 < more < 1 << 20
-    assert context.key_bytes(lists=True) - context.key_bytes() == 2 * (more - 32)
+    words, bits = 11 * 3 * 3 * 2048, 18  # of the largest of three primes
+    assert context.key_wire_bytes(lists=True) - context.key_wire_bytes() == words * bits // 8 + 32
+    assert context.key_bytes(lists=True) - context.key_bytes() == 2 * 4 * words
 
 
 def test_the_set_for_use(rng):
@@ -178,10 +178,10 @@ def test_damaged_files_are_refused(world, rng):
     with pytest.raises(tfhe.SerializationError, match="words below 8191"):
         load(edited(data, {}, {"words": words}))
     keys = world.keys.to_bytes()
-    bodies = tensor(keys, "lists/b")
-    bodies.reshape(-1)[0] = 0xFFFFFFFF
+    bodies = tensor(keys, "lists/packed")
+    bodies.reshape(-1)[:4] = 0xFF
     with pytest.raises(tfhe.SerializationError, match="below its prime"):
-        world.context.evaluation_keys_from_bytes(edited(keys, {}, {"lists/b": bodies}))
+        world.context.evaluation_keys_from_bytes(edited(keys, {}, {"lists/packed": bodies}))
     classic = tfhe_world("toy-gadget", world.context.device.name)
     with pytest.raises(tfhe.SerializationError):
         classic.context.evaluation_keys_from_bytes(keys)

@@ -1,10 +1,11 @@
 // Evaluation keys of TFHE to bytes and back: bodies, and the seeds of their masks.
 #include <algorithm>
-#include <cstring>
+#include <bit>
 
 #include "serialize/poly_io.h"
 #include "serialize/reject.h"
 #include "serialize/tfhe_io.h"
+#include "tfhe/bit_packing.h"
 #include "tfhe/keygen.h"
 #include "tfhe/lists.h"
 #include "tfhe/params/plan.h"
@@ -20,23 +21,43 @@ constexpr const char* kPacking = "packing";
 constexpr const char* kLists = "lists";
 
 std::string half_name(const std::string& key) { return key + "/b"; }
+std::string packed_name(const std::string& key) { return key + "/packed"; }
 std::string seed_name(const std::string& key) { return key + "/seed"; }
 
+/// Residues of polynomials: [..., primes, N], each in the bits of the largest prime.
+struct Residues {
+  std::string key;
+  std::vector<u64> shape;
+  std::vector<u64> primes;
+
+  u32 bits() const { return residue_bits(primes); }
+  u32 log_n() const { return static_cast<u32>(std::countr_zero(shape.back())); }
+  std::vector<u64> packed_shape() const {
+    std::vector<u64> packed = shape;
+    packed.back() = packed_bytes(shape.back(), bits());
+    return packed;
+  }
+};
+
 /// [steps, keys, digits, rows, slots, primes, N]
-std::vector<u64> bootstrap_shape(const device::TorusPlan& used) {
+Residues bootstrap_residues(const device::TorusPlan& used) {
   const device::TorusPlan plan = made_plan(used);
-  return {plan.steps(), plan.keys_per_step(), plan.digits,    plan.polys(),
-          plan.slots,   plan.primes.size(),   plan.ring_dim()};
+  return {kBootstrap,
+          {plan.steps(), plan.keys_per_step(), plan.digits, plan.polys(), plan.slots,
+           plan.primes.size(), plan.ring_dim()},
+          plan.primes};
+}
+
+/// [doublings, digits, primes, N]
+Residues lists_residues(const Context::State& home) {
+  const ListPlan lists = list_plan(home.plan);
+  return {kLists,
+          {home.plan.log_n, lists.digits(), lists.digits(), home.plan.ring_dim()},
+          lists.primes};
 }
 
 std::vector<u64> switch_shape(const device::SwitchShape& shape) {
   return {shape.in_dim, shape.digits, shape.digit_rows(), shape.slots};
-}
-
-/// [doublings, digits, primes, N]
-std::vector<u64> lists_shape(const Context::State& home) {
-  const ListPlan lists = list_plan(home.plan);
-  return {home.plan.log_n, lists.digits(), lists.digits(), home.plan.ring_dim()};
 }
 
 /// Tensors of one key.
@@ -44,9 +65,14 @@ struct Part {
   std::size_t half = 0, seed = 0;
 };
 
-Part declare(DocumentWriter& file, const std::string& name, DType dtype, std::vector<u64> shape) {
-  const std::size_t half = file.tensor(half_name(name), dtype, std::move(shape));
-  return {half, file.tensor(seed_name(name), DType::u8, {sizeof(random::Seed)})};
+Part declare(DocumentWriter& file, const std::string& key, const std::string& half, DType dtype,
+             std::vector<u64> shape) {
+  const std::size_t tensor = file.tensor(half, dtype, std::move(shape));
+  return {tensor, file.tensor(seed_name(key), DType::u8, {sizeof(random::Seed)})};
+}
+
+Part declare(DocumentWriter& file, const Residues& of) {
+  return declare(file, of.key, packed_name(of.key), DType::u8, of.packed_shape());
 }
 
 void fill_seed(DocumentWriter& file, const Part& part, const random::Seed& seed) {
@@ -58,10 +84,17 @@ struct Source {
   const Tensor* seed = nullptr;
 };
 
-Source find(DocumentReader& file, const std::string& name, DType dtype,
+Source find(DocumentReader& file, const std::string& key, const std::string& half, DType dtype,
             const std::vector<u64>& shape) {
-  return {&file.tensor(half_name(name), dtype, shape),
-          &file.tensor(seed_name(name), DType::u8, {sizeof(random::Seed)})};
+  return {&file.tensor(half, dtype, shape),
+          &file.tensor(seed_name(key), DType::u8, {sizeof(random::Seed)})};
+}
+
+/// Packed; files of before have words of 32 bits.
+Source find(DocumentReader& file, const Residues& of) {
+  if (file.has_tensor(half_name(of.key)))
+    return find(file, of.key, half_name(of.key), DType::u32, of.shape);
+  return find(file, of.key, packed_name(of.key), DType::u8, of.packed_shape());
 }
 
 /// Memory for the keys: on the device, and their bodies twice on the host. They are brought there
@@ -83,16 +116,18 @@ void check_words(const Tensor& tensor, std::span<const u64> words, u32 bits) {
              tensor.begin + i * size_of(tensor.dtype));
 }
 
-/// Residues of polynomials with these primes as limbs, each below its prime.
+/// The words, each below its prime.
 std::vector<u32> read_residues(const Tensor& tensor, std::span<const u8> bytes,
-                               const std::vector<u64>& primes, u32 log_n) {
-  std::vector<u32> words(bytes.size() / sizeof(u32));
-  if (!words.empty()) std::memcpy(words.data(), bytes.data(), bytes.size());
+                               const Residues& of) {
+  const bool packed = tensor.dtype == DType::u8;
+  const u32 bits = packed ? of.bits() : 32;
+  std::vector<u32> words(bytes.size() * 8 / bits);
+  unpack_bits(bytes.data(), bits, words);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const u64 prime = primes[(i >> log_n) % primes.size()];
+    const u64 prime = of.primes[(i >> of.log_n()) % of.primes.size()];
     if (words[i] >= prime)
       reject("tensor " + quote(tensor.name), cat("residue ", words[i]),
-             cat("values below its prime ", prime), tensor.begin + i * sizeof(u32));
+             cat("values below its prime ", prime), tensor.begin + i * bits / 8);
   }
   return words;
 }
@@ -112,16 +147,22 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
   DocumentWriter file(kind::kTfheEvaluationKeys, id);
   file.secret_key_id(data.secret_key);
   file.flag(kPacking, keys.has_packing());
-  const Part bootstrap = declare(file, kBootstrap, DType::u32, bootstrap_shape(plan));
+  const Residues bodies = bootstrap_residues(plan);
+  const Part bootstrap = declare(file, bodies);
   const DType switch_type = word_type(to_rest.log_modulus), pack_type = word_type(pack.log_modulus);
-  const Part key_switch = declare(file, kSwitch, switch_type, switch_shape(to_rest));
+  const Part key_switch =
+      declare(file, kSwitch, half_name(kSwitch), switch_type, switch_shape(to_rest));
   Part packing;
-  if (keys.has_packing()) packing = declare(file, kPacking, pack_type, switch_shape(pack));
+  if (keys.has_packing())
+    packing = declare(file, kPacking, half_name(kPacking), pack_type, switch_shape(pack));
   Part lists;
-  if (keys.has_lists()) lists = declare(file, kLists, DType::u32, lists_shape(context.state()));
+  Residues list_bodies;
+  if (keys.has_lists()) {
+    list_bodies = lists_residues(context.state());
+    lists = declare(file, list_bodies);
+  }
   file.allocate();
-  std::memcpy(file.data(bootstrap.half).data(), data.bootstrap_bodies.data(),
-              data.bootstrap_bodies.size() * sizeof(u32));
+  pack_bits(data.bootstrap_bodies, bodies.bits(), file.data(bootstrap.half).data());
   fill_seed(file, bootstrap, data.bootstrap_seed);
   write_words(switch_bodies(keys), switch_type, file.data(key_switch.half));
   fill_seed(file, key_switch, data.switch_seed);
@@ -130,8 +171,7 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
     fill_seed(file, packing, data.packing_seed);
   }
   if (keys.has_lists()) {
-    std::memcpy(file.data(lists.half).data(), data.lists_bodies.data(),
-                data.lists_bodies.size() * sizeof(u32));
+    pack_bits(data.lists_bodies, list_bodies.bits(), file.data(lists.half).data());
     fill_seed(file, lists, data.lists_seed);
   }
   return file.finish();
@@ -148,17 +188,24 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
   const bool has_packing = file.flag(kPacking);
   if (has_packing && plan.rests_extracted())
     file.refuse(kPacking, "no packing key, of sets with groups");
-  const Source bootstrap = find(file, kBootstrap, DType::u32, bootstrap_shape(plan));
-  const Source key_switch =
-      find(file, kSwitch, word_type(to_rest.log_modulus), switch_shape(to_rest));
+  const Residues bootstrap_key = bootstrap_residues(plan);
+  const Source bootstrap = find(file, bootstrap_key);
+  const Source key_switch = find(file, kSwitch, half_name(kSwitch), word_type(to_rest.log_modulus),
+                                 switch_shape(to_rest));
   Source packing;
-  if (has_packing) packing = find(file, kPacking, word_type(pack.log_modulus), switch_shape(pack));
+  if (has_packing)
+    packing =
+        find(file, kPacking, half_name(kPacking), word_type(pack.log_modulus), switch_shape(pack));
   const Context::State& home = context.state();
-  const KeyRequest request{has_packing, file.has_tensor(half_name(kLists))};
+  const KeyRequest request{has_packing, file.has_tensor(seed_name(kLists))};
   if (request.lists && list_plan(plan).primes.empty())
-    file.refuse(half_name(kLists), "no key of lists, of sets without them");
+    reject("tensor " + quote(seed_name(kLists)), "a key of lists", "none, of sets without lists");
   Source lists;
-  if (request.lists) lists = find(file, kLists, DType::u32, lists_shape(home));
+  Residues list_key;
+  if (request.lists) {
+    list_key = lists_residues(home);
+    lists = find(file, list_key);
+  }
   file.require_memory(memory_of(home, request));
   // The bodies of the bootstrapping key are there once more until the keys are.
   expect_room_for_keys(home, request, bootstrap_body_words(home.plan) * sizeof(u32));
@@ -169,8 +216,7 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
     check_words(*source.half, words, bits);
     return words;
   };
-  const auto residues =
-      read_residues(*bootstrap.half, file.data(*bootstrap.half), plan.primes, plan.log_n);
+  const auto residues = read_residues(*bootstrap.half, file.data(*bootstrap.half), bootstrap_key);
   const std::vector<u64> switch_words = bodies(key_switch, to_rest.log_modulus);
   std::vector<u64> packing_words;
   EvaluationKeyParts parts;
@@ -186,8 +232,7 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
   }
   std::vector<u32> list_words;
   if (request.lists) {
-    list_words =
-        read_residues(*lists.half, file.data(*lists.half), home.lists().plan.primes, plan.log_n);
+    list_words = read_residues(*lists.half, file.data(*lists.half), list_key);
     parts.lists_seed = read_seed(file.data(*lists.seed));
     parts.lists_bodies = list_words;
   }

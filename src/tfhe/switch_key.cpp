@@ -3,6 +3,7 @@
 
 #include "crenel/core/error.h"
 #include "crenel/core/watch.h"
+#include "tfhe/bit_packing.h"
 #include "tfhe/keygen.h"
 #include "tfhe/lists.h"
 #include "tfhe/params/plan.h"
@@ -311,10 +312,14 @@ u64 wire_bytes_of(const Context::State& home, const KeyRequest& request) {
   const auto body_bytes = [](const device::SwitchShape& s) {
     return s.key_rows() * s.slots * s.key_word_bytes() + sizeof(random::Seed);
   };
-  return bootstrap_body_words(home.plan) * sizeof(u32) + sizeof(random::Seed) +
+  const auto residue_bytes = [](u64 words, std::span<const u64> primes) {
+    return packed_bytes(words, residue_bits(primes)) + sizeof(random::Seed);
+  };
+  return residue_bytes(bootstrap_body_words(home.plan), home.plan.primes) +
          body_bytes(home.torus->switch_shape()) +
          (request.packing ? body_bytes(packing_shape(home.plan)) : 0) +
-         (request.lists ? list_key_words(home.plan) * sizeof(u32) + sizeof(random::Seed) : 0);
+         (request.lists ? residue_bytes(list_key_words(home.plan), list_plan(home.plan).primes)
+                        : 0);
 }
 
 }  // namespace

@@ -148,6 +148,13 @@ def array(bits: list[int], secrets: list[list[int]], seed: bytes | None) -> dict
     return {**shape, "rows": u32s([len(rows), LWE_DIM + slots], words)}
 
 
+def packed_residues(shape: list[int], words: list[int]) -> tuple[str, list[int], bytes]:
+    """Each in as many bits as the largest prime has, lowest bit of a byte first; a polynomial is whole bytes."""
+    bits = max(PRIMES).bit_length()
+    number = sum(word << (bits * i) for i, word in enumerate(words))
+    return "U8", [*shape[:-1], N * bits // 8], number.to_bytes(len(words) * bits // 8, "little")
+
+
 def main() -> None:
     lwe = [rng.choice((-1, 0, 1)) for _ in range(LWE_DIM)]
     other = [rng.choice((-1, 0, 1)) for _ in range(LWE_DIM)]
@@ -161,11 +168,22 @@ def main() -> None:
         metadata = {**about, **owner, "size": str(len(bits)), "seeded": "true" if seed else "false"}
         return safetensors("tfhe_ciphertext", metadata, array(bits, secrets, seed), params_id(len(secrets)))
 
-    bootstrap = u32s([LWE_DIM, 2, 1, GLWE_DIM + 1, 1, len(PRIMES), N], bootstrap_bodies(seeds[0], lwe, glwe))
+    shape = [LWE_DIM, 2, 1, GLWE_DIM + 1, 1, len(PRIMES), N]
+    bodies = bootstrap_bodies(seeds[0], lwe, glwe)
     switch = u32s([GLWE_DIM * N, SWITCH_DIGITS, (1 << LOG_BASE) - 1, 1], switch_bodies(seeds[1], lwe, glwe))
     coefficients = bytes(x % 256 for x in lwe + [x for poly in glwe for x in poly])
     known = [0] * (2 * LWE_DIM + 2)  # rows of masks 0: 1 and 0 at q / 4
     known[LWE_DIM] = 1 << LOG_Q >> 2
+
+    def key_file(form: str, bodies: tuple[str, list[int], bytes]) -> bytes:
+        tensors = {
+            f"bootstrap/{form}": bodies,
+            "bootstrap/seed": u8s(seeds[0]),
+            "key_switch/b": switch,
+            "key_switch/seed": u8s(seeds[1]),
+        }
+        return safetensors("tfhe_evaluation_keys", {**OWNED, "packing": "false"}, tensors, params_id(1))
+
     files = {
         "tfhe_secret_key": safetensors(
             "tfhe_secret_key",
@@ -182,17 +200,8 @@ def main() -> None:
         "tfhe_left": ciphertext(left, [lwe], None),
         "tfhe_right_seeded": ciphertext(right, [lwe], seeds[2]),
         "tfhe_packed_seeded": ciphertext(packed, [lwe, other], seeds[3]),
-        "tfhe_evaluation_keys": safetensors(
-            "tfhe_evaluation_keys",
-            {**OWNED, "packing": "false"},
-            {
-                "bootstrap/b": bootstrap,
-                "bootstrap/seed": u8s(seeds[0]),
-                "key_switch/b": switch,
-                "key_switch/seed": u8s(seeds[1]),
-            },
-            params_id(1),
-        ),
+        "tfhe_evaluation_keys": key_file("packed", packed_residues(shape, bodies)),
+        "tfhe_evaluation_keys_words": key_file("b", u32s(shape, bodies)),  # as they were written before
     }
     folder = pathlib.Path(__file__).parent
     for name, data in files.items():

@@ -4,6 +4,7 @@
 #include "fuzz/tfhe_entry.h"
 #include "fuzz/wire_files.h"
 #include "support/random.h"
+#include "tfhe/bit_packing.h"
 
 namespace crenel::test {
 namespace {
@@ -108,8 +109,8 @@ TEST(TfheSerializeReject, Metadata) {
            {"seeded", "\"element\":\"\"", "\"element\":\"\",\"more\":\"\"", "'more'"},
            {"whole", "\"shape\":[4, 17]", "\"shape\":[17, 4]", "tensor 'rows'"},
            {"keys", "\"packing\":\"false\"", "\"packing\":\"true\"", "tensor 'packing/b'"},
-           {"keys", "\"shape\":[16, 2, 1, 4, 1, 2, 64]", "\"shape\":[16, 2, 4, 1, 1, 2, 64]",
-            "bootstrap/b"},
+           {"keys", "\"shape\":[16, 2, 1, 4, 1, 2, 160]", "\"shape\":[16, 2, 4, 1, 1, 2, 160]",
+            "bootstrap/packed"},
            {"params", "\"slots\":\"1\"", "\"slots\":\"17\"", "'slots'"},
            {"params", "\"slots\":\"1\"", "\"slots\":\"2\"", "params_id"},
            {"params", "\"path\":\"raising\"", "\"path\":\"rising\"", "'path'"},
@@ -227,19 +228,35 @@ Bytes with_word(const Bytes& bytes, const std::string& tensor, u64 index, u32 va
   return reseal(changed);
 }
 
+/// The file with a packed residue replaced, checksums right.
+Bytes with_residue(const Bytes& bytes, const std::string& tensor, std::span<const u64> primes,
+                   u64 index, u32 value) {
+  Bytes changed = bytes;
+  const serialize::SafetensorsFile file(bytes);
+  const serialize::Tensor& packed = file.tensors().at(tensor);
+  const u32 bits = tfhe::residue_bits(primes);
+  std::vector<u32> words((packed.end - packed.begin) * 8 / bits);
+  tfhe::unpack_bits(bytes.data() + packed.begin, bits, words);
+  words[index] = value;
+  tfhe::pack_bits(words, bits, changed.data() + packed.begin);
+  return reseal(changed);
+}
+
 TEST(TfheSerializeReject, WordsOutOfRange) {
   expect_refused("seeded", with_word(files().seeded, "bodies", 2, 128), "tensor 'bodies'", "2^7");
   expect_refused("whole", with_word(files().whole, "rows", 67, ~u32(0)), "tensor 'rows'", "-1");
   const auto& p = files().context.params();
   const u32 first = static_cast<u32>(p.primes()[0]), second = static_cast<u32>(p.primes()[1]);
-  expect_refused("keys", with_word(files().keys, "bootstrap/b", 5, first), "bootstrap/b", "prime");
-  expect_refused("keys", with_word(files().keys, "bootstrap/b", 64 + 5, second), "bootstrap/b",
-                 "prime");
+  const auto residue = [&](u64 index, u32 value) {
+    return with_residue(files().keys, "bootstrap/packed", p.primes(), index, value);
+  };
+  expect_refused("keys", residue(5, first), "bootstrap/packed", "prime");
+  expect_refused("keys", residue(64 + 5, second), "bootstrap/packed", "prime");
   expect_refused("keys", with_word(files().keys, "key_switch/b", 9, 1u << 16), "key_switch/b",
                  "2^16");
   // The largest words that are right.
   files().load("seeded", with_word(files().seeded, "bodies", 2, 127));
-  files().load("keys", with_word(files().keys, "bootstrap/b", 5, first - 1));
+  files().load("keys", residue(5, first - 1));
   expect_refused("seeded", with_word(files().seeded, "shape", 0, 5), "tensor 'shape'", "shape");
 }
 
