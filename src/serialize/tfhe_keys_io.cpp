@@ -121,7 +121,9 @@ std::vector<u32> read_residues(const Tensor& tensor, std::span<const u8> bytes,
                                const Residues& of) {
   const bool packed = tensor.dtype == DType::u8;
   const u32 bits = packed ? of.bits() : 32;
-  std::vector<u32> words(bytes.size() * 8 / bits);
+  u64 count = 1;
+  for (const u64 extent : of.shape) count *= extent;
+  std::vector<u32> words(count);
   unpack_bits(bytes.data(), bits, words);
   for (std::size_t i = 0; i < words.size(); ++i) {
     const u64 prime = of.primes[(i >> of.log_n()) % of.primes.size()];

@@ -26,7 +26,8 @@ inline void pack_bits(std::span<const u32> words, u32 bits, u8* to) {
   u32 count = 0;  // below 32 between words
   for (const u32 word : words) {
     held |= u64(word) << count;
-    if ((count += bits) < 32) continue;
+    count += bits;
+    if (count < 32) continue;
     const u32 low = static_cast<u32>(held);
     std::memcpy(to, &low, sizeof(low));
     to += sizeof(low);

@@ -149,7 +149,7 @@ def array(bits: list[int], secrets: list[list[int]], seed: bytes | None) -> dict
 
 
 def packed_residues(shape: list[int], words: list[int]) -> tuple[str, list[int], bytes]:
-    """Each in as many bits as the largest prime has, lowest bit of a byte first; a polynomial is whole bytes."""
+    """Each in the bits of the largest prime, lowest bit of a byte first; a polynomial is whole bytes."""
     bits = max(PRIMES).bit_length()
     number = sum(word << (bits * i) for i, word in enumerate(words))
     return "U8", [*shape[:-1], N * bits // 8], number.to_bytes(len(words) * bits // 8, "little")
