@@ -30,7 +30,7 @@ from report.scheme import batches, client, operations, versus_openfhe, versus_pe
 from report.sets import under_present_names
 from report.targets import targets_section
 from report.text import provenance_line
-from report.tfhe import openfhe_tfhe_sections, tfhe_sections
+from report.tfhe import openfhe_tables_sections, openfhe_tfhe_sections, tfhe_sections
 from report.tfhe_tune import rotation_traffic_sections, tune_sections
 from report.workloads import workloads_page
 
@@ -86,6 +86,7 @@ def render(results: Path) -> str:
             text += versus_openfhe(data)
     text += openfhe_boot_sections(files)
     text += tfhe_sections(files) + openfhe_tfhe_sections(files)
+    text += openfhe_tables_sections(files)
     text += integer_sections(files) + pool_sections(files) + bridge_sections(files)
     text += tune_sections(files) + rotation_traffic_sections(files)
     text += kernel_sections(kernels, files) + profile_sections(files)

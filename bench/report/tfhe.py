@@ -190,3 +190,43 @@ def openfhe_tfhe_sections(files: dict[str, dict]) -> str:
         header = ["set", "OpenFHE's", "OpenFHE", "Crenel", "Crenel in a batch", "times faster", "keys"]
         text += table([*header, "wrong", ""], body) + f"\n`{name}`\n\n" + provenance_line(data["provenance"])
     return text
+
+
+def openfhe_tables_sections(files: dict[str, dict]) -> str:
+    """A look-up and a sum beside OpenFHE's nearest."""
+    text = ""
+    for name, data in files.items():
+        if data["kind"] != "crenel-tables-comparison":
+            continue
+        p = data["provenance"]
+        text += f"\n## Look-ups and sums by {data['wheel'].replace('==', ' ')} on the same processor\n\n"
+        text += (
+            f"{data['threads']} threads, one process after the other, Crenel first and last: the slower of "
+        )
+        text += f"its runs. Crenel: `{p['set']}`, 4-bit messages with a padding bit, failures 2^"
+        text += (
+            f"{p['p_fail_log2']:.0f}. OpenFHE: STD128, a functional bootstrap, and a ripple adder of gates; "
+        )
+        text += "brackets: distance of the quartiles.\n\n"
+        body = []
+        for case in data["cases"]:
+            other = case["openfhe"]
+            slower = max(case["crenel"], key=lambda r: r["seconds"])
+            spread = f"[{number(100 * (other['q3_s'] - other['q1_s']) / other['seconds'])} %]"
+            how = f"{other['gates']} gates" if "gates" in other else f"{other['plaintexts']} messages"
+            own = f"{slower['bootstraps']} look-ups" if "bootstraps" in slower else "one look-up"
+            body.append(
+                [
+                    case["what"],
+                    f"{how}, n = {other['n']}, N = {other['N']}",
+                    f"{duration(1e6 * other['seconds'])} {spread}",
+                    own,
+                    duration(1e6 * slower["seconds"]),
+                    f"{case['ratio']:.1f}",
+                    str(case["wrong"]),
+                    "" if case["steady"] else "disturbed by other work",
+                ]
+            )
+        header = ["", "OpenFHE's", "OpenFHE", "Crenel's", "Crenel", "times faster", "wrong", ""]
+        text += table(header, body) + f"\n`{name}`\n\n" + provenance_line(p)
+    return text
