@@ -140,7 +140,6 @@ void time_beside(const BootWorld& w, Rows& rows, Recorder& recorder, const Value
   const auto device = device::open(w.options.beside);
   if (!device->parts().empty()) device::exchange_by(*device, w.options.exchange);
   PartMemory memory(device);
-  memory.step("before");
   const ckks::Context there(w.params, device);
   const auto step = [&](const char* name) {
     there.synchronize();
@@ -188,11 +187,38 @@ int run_sizes(BootOptions options, const Words& words) {
   return recorder.finish(options.json, *last);
 }
 
+/// What each part of the device, and of the one beside it, holds: no values, so that models of GPUs
+/// can do it, too.
+int run_memory(BootOptions options, const Words& words) {
+  Recorder recorder("boot_memory", words);
+  Json::Array devices;
+  std::shared_ptr<device::Device> first;
+  for (const std::string& name : {options.device.name, options.beside}) {
+    if (name.empty()) continue;
+    options.device.name = name;
+    BootWorld w(options);
+    const ckks::Ciphertext input = w.encrypt(Values(w.slots() * options.batch, 0.5));
+    w.boot.eager(input);
+    if (w.has_graphs()) w.boot(input);
+    w.stream().synchronize();
+    w.memory.step("bootstraps");
+    const auto device = w.context.shared_device();
+    devices.push_back(Json::Object{{"device", device->info().name},
+                                   {"description", device->info().description},
+                                   {"parts", w.memory.parts()}});
+    if (!first) first = device;
+  }
+  recorder.note("params", options.params);
+  recorder.note("devices", std::move(devices));
+  return recorder.finish(options.json, *first);
+}
+
 }  // namespace
 
 int run_boot(const Words& words) {
   const auto options = parse_boot_options(words);
   if (!options) return 0;
+  if (options->memory) return run_memory(*options, words);
   if (!options->sizes.empty()) return run_sizes(*options, words);
   BootWorld w(*options);
   std::printf(

@@ -7,6 +7,7 @@ namespace crenel::bench {
 PartMemory::PartMemory(const std::shared_ptr<device::Device>& device) {
   for (auto& part : device->parts()) parts_.push_back({std::move(part), {}});
   if (parts_.empty()) parts_.push_back({device, {}});
+  step("before");
 }
 
 void PartMemory::step(const std::string& name) {

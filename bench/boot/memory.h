@@ -13,6 +13,7 @@ namespace crenel::bench {
 /// Bytes by part of a device; one without parts is its own only part.
 class PartMemory {
  public:
+  /// Takes the first step, "before": before anything of ours lies there.
   explicit PartMemory(const std::shared_ptr<device::Device>& device);
   /// What there is now, of buffers alive and by the driver's count, which is of everybody; idle
   /// memory is given back before. The stream's work has to be done.
