@@ -8,8 +8,8 @@ from report.text import provenance_line, table
 
 GB = 1e9
 ABOUT = """
-Bytes of one GPU, in GB: in use, by the library's own count; and by the driver's, which has everything on the GPU
-in it (of models, everything of theirs). Keys are what came with them; at rest is all that a bootstrap needs,
+Bytes of one GPU, in GB: in use, by the library's own count; and by the driver's, which has everything on the
+GPU in it (of models, everything of theirs). Keys are what came with them; at rest is all that a bootstrap needs,
 with keys, plaintexts and tables; after bootstraps, with recordings and what they keep. Idle memory was given
 back before each count. A share is of what one GPU has alone.
 """
@@ -61,11 +61,9 @@ def cell(value: float | None, alone: float | None) -> str:
 
 def memory_sections(files: dict[str, dict]) -> str:
     """One section, the newest first; nothing where nothing was measured by part."""
-    chosen = {
-        name: data
-        for name, data in files.items()
-        if data["kind"] == "crenel-bench" and data.get("suite") in ("boot", "boot_memory") and rows(name, data)
-    }
+    suites = ("boot", "boot_memory")
+    own = {n: d for n, d in files.items() if d["kind"] == "crenel-bench" and d.get("suite") in suites}
+    chosen = {name: data for name, data in own.items() if rows(name, data)}
     if not chosen:
         return ""
     newest = sorted(chosen.items(), key=lambda entry: entry[1]["provenance"]["date"], reverse=True)
