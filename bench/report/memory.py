@@ -9,9 +9,9 @@ from report.text import provenance_line, table
 GB = 1e9
 ABOUT = """
 Bytes of one GPU, in GB: in use, by the library's own count; and by the driver's, which has everything on the
-GPU in it (of models, everything of theirs). Keys are what came with them; at rest is all that a bootstrap needs,
-with keys, plaintexts and tables; after bootstraps, with recordings and what they keep. Idle memory was given
-back before each count. A share is of what one GPU has alone.
+GPU in it (of models, everything of theirs). Keys are what came with them; at rest is all that a bootstrap
+needs, with keys, plaintexts and tables; after bootstraps, with recordings and what they keep. Idle memory was
+given back before each count. A share is of what one GPU has alone.
 """
 
 
