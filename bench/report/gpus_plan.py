@@ -144,12 +144,13 @@ def _answers(data: Json) -> str:
     free = max(alone[r["domain"]] / (r["compute"] + r["nvlink"]) for r in across if r["domain"] >= 8)
     sizes = sorted({r["domain"] for r in across if r["latency"] > one})
     end = next(r for r in rows if (r["domain"], r["hosts"]) == (max(alone), 1))
+    verdict = "never pay" if gain < 1 else "pay in some rows"
+    small = " or ".join(map(str, sizes)) or "no"
     limbs = prose(
-        f"""* **Limbs across domains {"never pay" if gain < 1 else "pay in some rows"}, by this account.** More domains of
-        the same GPUs make one bootstrap at best {gain:.2f} times as fast as one of them alone; with
-        {" or ".join(map(str, sizes)) or "no"} GPUs a domain it takes longer than one GPU does by
-        itself. A network that costs nothing would make domains of eight or more at best {free:.2f}
-        times as fast: what launches take does not divide.
+        f"""* **Limbs across domains {verdict}, by this account.** More domains of the same GPUs make one
+        bootstrap at best {gain:.2f} times as fast as one of them alone; with {small} GPUs a domain it
+        takes longer than one GPU does by itself. A network that costs nothing would make domains of
+        eight or more at best {free:.2f} times as fast: what launches take does not divide.
         [Decision](../design/0016-several-devices.md)."""
     )
     whole = prose(
