@@ -23,6 +23,7 @@ from report.fhecore import fhecore_sections
 from report.goals import goals_section
 from report.integers import integer_sections
 from report.kernels import kernel_sections
+from report.memory import memory_sections
 from report.pool import pool_sections
 from report.profile import profile_sections
 from report.python import python_sections
@@ -41,7 +42,7 @@ WORKLOADS_PAGE = ROOT / "docs" / "reference" / "workloads.md"
 CEILINGS_PAGE = ROOT / "docs" / "theory" / "gpu.md"
 SUITES_OF_THEIR_OWN = (
     *("boot", "tfhe", "tfhe-tune", "python", "workload", "small-networks", "browser", "pool"),
-    *("bridge", "growth", "integers", "integer-workload"),
+    *("bridge", "growth", "integers", "integer-workload", "boot_memory"),
 )
 HEAD = """# Benchmarks
 
@@ -87,7 +88,7 @@ def render(results: Path) -> str:
     text += openfhe_boot_sections(files)
     text += tfhe_sections(files) + openfhe_tfhe_sections(files)
     text += openfhe_tables_sections(files)
-    text += integer_sections(files) + pool_sections(files) + bridge_sections(files)
+    text += integer_sections(files) + pool_sections(files) + memory_sections(files) + bridge_sections(files)
     text += tune_sections(files) + rotation_traffic_sections(files)
     text += kernel_sections(kernels, files) + profile_sections(files)
     return text + python_sections(files) + fhecore_sections(files)

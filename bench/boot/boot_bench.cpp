@@ -121,7 +121,8 @@ void note_costs(const BootWorld& w, Recorder& recorder, u64 peak, u64 driver_byt
                                        {"plaintext_bytes", w.report.plaintext_bytes},
                                        {"workspace_bytes_stated", w.report.workspace_bytes},
                                        {"workspace_bytes_peak", peak - w.bytes_at_rest},
-                                       {"driver_bytes", driver_bytes}});
+                                       {"driver_bytes", driver_bytes},
+                                       {"by_part", w.memory.parts()}});
 }
 
 /// Eager, then replayed, of one input; the bytes that the rows took at most.
@@ -138,10 +139,17 @@ void time_beside(const BootWorld& w, Rows& rows, Recorder& recorder, const Value
                  const ckks::Ciphertext& input) {
   const auto device = device::open(w.options.beside);
   if (!device->parts().empty()) device::exchange_by(*device, w.options.exchange);
+  PartMemory memory(device);
   const ckks::Context there(w.params, device);
-  const circuits::Bootstrapper boot(there, ckks::copy_to(there, w.keys), w.options.options);
-  Json::Array rest;
-  for (const auto& part : device->parts()) rest.push_back(part->pools().in_use);
+  const auto step = [&](const char* name) {
+    there.synchronize();
+    memory.step(name);
+  };
+  step("context");
+  const ckks::EvaluationKeys keys = ckks::copy_to(there, w.keys);
+  step("keys");
+  const circuits::Bootstrapper boot(there, keys, w.options.options);
+  step("plaintexts");
   const ckks::Ciphertext copy = ckks::copy_to(there, input);
   const auto time = [&](bool graph) {
     rows.time({{{"device", w.options.beside},
@@ -153,12 +161,10 @@ void time_beside(const BootWorld& w, Rows& rows, Recorder& recorder, const Value
   };
   time(false);
   if (device->has_graphs()) time(true);
-  Json::Array peak;
-  for (const auto& part : device->parts()) peak.push_back(part->pools().peak);
+  step("bootstraps");
   recorder.note("beside", Json::Object{{"device", w.options.beside},
                                        {"description", device->info().description},
-                                       {"bytes_at_rest_by_part", std::move(rest)},
-                                       {"bytes_peak_by_part", std::move(peak)}});
+                                       {"memory_by_part", memory.parts()}});
 }
 
 /// Bootstraps of few slots and of real messages, each with a bootstrapper and keys of its own.
@@ -181,11 +187,38 @@ int run_sizes(BootOptions options, const Words& words) {
   return recorder.finish(options.json, *last);
 }
 
+/// What each part of the device, and of the one beside it, holds: no values, so that models of GPUs
+/// can do it, too.
+int run_memory(BootOptions options, const Words& words) {
+  Recorder recorder("boot_memory", words);
+  Json::Array devices;
+  std::shared_ptr<device::Device> first;
+  for (const std::string& name : {options.device.name, options.beside}) {
+    if (name.empty()) continue;
+    options.device.name = name;
+    BootWorld w(options);
+    const ckks::Ciphertext input = w.encrypt(Values(w.slots() * options.batch, 0.5));
+    w.boot.eager(input);
+    if (w.has_graphs()) w.boot(input);
+    w.stream().synchronize();
+    w.memory.step("bootstraps");
+    const auto device = w.context.shared_device();
+    devices.push_back(Json::Object{{"device", device->info().name},
+                                   {"description", device->info().description},
+                                   {"parts", w.memory.parts()}});
+    if (!first) first = device;
+  }
+  recorder.note("params", options.params);
+  recorder.note("devices", std::move(devices));
+  return recorder.finish(options.json, *first);
+}
+
 }  // namespace
 
 int run_boot(const Words& words) {
   const auto options = parse_boot_options(words);
   if (!options) return 0;
+  if (options->memory) return run_memory(*options, words);
   if (!options->sizes.empty()) return run_sizes(*options, words);
   BootWorld w(*options);
   std::printf(
@@ -203,6 +236,7 @@ int run_boot(const Words& words) {
   Rows rows(w, recorder);
   const u64 peak = time_both(w, rows, z, input);
   const u64 driver_bytes = w.context.device().memory().used;
+  w.memory.step("bootstraps");
   if (!options->beside.empty()) time_beside(w, rows, recorder, z, input);
   if (options->tenants != 0) measure_tenants(w, recorder, rng);
   if (!options->resident.empty()) measure_staged(w, recorder, rng);

@@ -35,6 +35,8 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
             "another device for the same bootstrap, such as cuda:0+1, by copies of the keys")
       .value("--exchange", "there: events, kernels or transforms; default transforms",
              [&o](const std::string& text) { o.exchange = device::exchange_of(text); })
+      .flag("--memory", o.memory,
+            "only what each part of the device holds, and of the one beside; models of GPUs, too")
       .flag("--quick", o.quick, "fewer repetitions")
       .json(o.json);
   if (!arguments.parse(words)) return std::nullopt;

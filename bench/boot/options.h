@@ -22,6 +22,7 @@ struct BootOptions {
   bool kinds = false;         ///< other kinds of messages too, against the model
   bool once = false;          ///< two eager bootstraps and no timing, for profilers
   bool quick = false;         ///< fewer repetitions
+  bool memory = false;        ///< only what each part of a device holds
   u32 tenants = 0;            ///< clients whose keys take turns; 0: only the usual rows
   std::vector<u32> resident;  ///< MiB of device memory for staged keys, a row each
 };

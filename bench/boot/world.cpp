@@ -1,7 +1,6 @@
 #include "boot/world.h"
 
 #include <chrono>
-#include <utility>
 
 namespace crenel::bench {
 namespace {
@@ -21,21 +20,25 @@ ckks::Params checked(const BootOptions& o) {
 BootWorld::BootWorld(const BootOptions& o)
     : options(o),
       params(checked(o)),
+      device_(o.device.open()),
       lap_(now()),
-      context(params, o.device.open()),
-      context_seconds(lap()),
+      memory(device_),
+      context(params, device_),
+      context_seconds(lap("context")),
       client(context.keygen()),
       keys(client.evaluation_keys(circuits::bootstrap_key_request(params, o.options))),
-      keys_seconds(lap()),
+      keys_seconds(lap("keys")),
       boot(context, keys, o.options),
-      plaintexts_seconds(lap()),
+      plaintexts_seconds(lap("plaintexts")),
       bytes_at_rest(stream().bytes_in_use()),
       report(boot.describe()) {}
 
-double BootWorld::lap() {
+double BootWorld::lap(const std::string& step) {
   stream().synchronize();
-  const double end = now();
-  return end - std::exchange(lap_, end);
+  const double seconds = now() - lap_;
+  memory.step(step);
+  lap_ = now();
+  return seconds;
 }
 
 Values BootWorld::draw(std::mt19937_64& rng) const {

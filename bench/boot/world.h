@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "boot/memory.h"
 #include "boot/messages.h"
 #include "boot/options.h"
 #include "harness/recorder.h"
@@ -30,9 +31,11 @@ class BootWorld {
   const ckks::Params params;
 
  private:
+  const std::shared_ptr<device::Device> device_;
   double lap_;  ///< when the last of the steps below ended
 
  public:
+  PartMemory memory;  ///< after each of them
   const ckks::Context context;
   const double context_seconds;
   ckks::Client client;
@@ -44,7 +47,7 @@ class BootWorld {
   const circuits::BootstrapReport report;
 
  private:
-  double lap();
+  double lap(const std::string& step);
 };
 
 }  // namespace crenel::bench

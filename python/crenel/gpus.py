@@ -4,10 +4,11 @@ Two ways to use them, each with what it takes:
 
 * **ciphertexts spread** (`ckks.DevicePool`): every GPU has all keys and computes whole bootstraps. Inputs
   and results cross the links once.
-* **limbs spread** (a model of what `Device("cuda:0+1")` may reach): a ciphertext's limbs are divided among
+* **limbs spread** (a model of `Device("cuda:0+1")`): a ciphertext's limbs are divided among
   the GPUs, and the keys with them. Base conversion needs all source limbs: after an inverse transform each
   GPU stores its share to the others (*gathered*), or each keeps the digits that it holds, and sums over
-  digits are added up over the links (*aggregated*).
+  digits are added up over the links (*aggregated*). What a launch takes however little there is to do does
+  not divide (`crenel.launch_times`).
 
 Pure arithmetic on the records of ``crenel.Account``; ``crenel gpus`` prints it.
 """
@@ -23,6 +24,7 @@ from typing import Any
 from crenel import analyze
 from crenel.account import Record
 from crenel.analyze import Ceilings
+from crenel.launch_times import LaunchTimes
 
 WORD = 4  # bytes of a residue
 SPREAD_BY_DIGIT = ("mod_up", "key_switch")  # stages that know digits
@@ -100,8 +102,9 @@ class Divided:
     """One ciphertext's limbs over `gpus`: seconds of one operation.
 
     ``latency``: links and arithmetic one after the other; ``overlapped``: the stores of an exchange hidden
-    behind the kernel that makes its data, as far as that is long; ``least``: links at no cost. ``exchanges``:
-    kernels after which all wait for all. Memory of keys divides by the GPUs.
+    behind the kernel that makes its data, as far as that is long (stores by a transform's last pass were
+    measured not to hide); ``least``: links at no cost. ``exchanges``: kernels after which all wait for all.
+    Memory of keys divides by the GPUs.
     """
 
     gpus: int
@@ -122,27 +125,20 @@ def divided(
     way: str,
     ceilings: Ceilings,
     links: Links,
-    launch: float = 0.0,
+    times: LaunchTimes,
 ) -> Divided:
     """The account of one operation of batch 1, its limbs over so many GPUs. `way`: 'gathered', 'aggregated'.
 
-    Assumed: limbs are dealt so that every launch has an equal share of them but for rounding up (a launch of
-    l limbs takes ceil(l / gpus) / l of its time); each launch takes at least what a graph takes to start one;
-    base conversions read all their sources everywhere; of what reaches one GPU's memory a launch's share
-    does, although several caches together hold more. Where digits are spread, ModUp and the products with
-    keys of a switch of d digits take ceil(d / gpus) / d. Every launch takes ``launch`` seconds besides its
-    work, which do not divide.
+    Assumed: limbs are dealt so that every launch has an equal share of them but for rounding up (of l limbs
+    ceil(l / gpus)), and takes what `times` says of a share as large; base conversions read all their sources
+    everywhere. Where digits are spread, ModUp and the products with keys of a switch of d digits have
+    ceil(d / gpus) of them.
     """
     compute = link = hidden = 0.0
-    exchanges = peer = digits = 0
-    for record, memory in zip(records, analyze.memory_bytes(records, ceilings), strict=True):
-        if record["work"] == "base_conversion" and _knows_digits(record):
-            digits = record["polys"]
-        by_digit = way == "aggregated" and _knows_digits(record)
-        parts = max(digits, 1) if by_digit else max(record["limbs"], 1)
-        alone = _share(record, memory, gpus, parts, ceilings)
-        compute += alone + launch
-        sent = _sent(record, gpus, way, by_digit, ring_dim)
+    exchanges = peer = 0
+    for record, alone in zip(records, shares(records, gpus, way, ceilings, times), strict=True):
+        compute += alone
+        sent = _sent(record, gpus, way, ring_dim)
         if sent:
             took = links.stored(sent) + links.barrier
             exchanges += 1
@@ -152,27 +148,45 @@ def divided(
     return Divided(gpus, way, compute, link, compute + link, compute + hidden, compute, exchanges, peer)
 
 
+def shares(
+    records: Sequence[Record], gpus: int, way: str, ceilings: Ceilings, times: LaunchTimes
+) -> list[float]:
+    """Seconds of each launch on the GPU that has most of its work."""
+    found = []
+    digits = 0
+    for record in records:
+        if record["work"] == "base_conversion" and _knows_digits(record):
+            digits = record["polys"]
+        parts = max(digits if _by_digit(record, way) else record["limbs"], 1)
+        share = math.ceil(parts / gpus) / parts
+        part: Any = dict(record)
+        for name in ("written_bytes", "streamed_bytes", "multiply_adds", "butterflies"):
+            part[name] = int(record[name] * share)
+        if record["work"] != "base_conversion":
+            part["read_bytes"] = int(record["read_bytes"] * share)
+        found.append(times.seconds(part, ceilings))
+    return found
+
+
+def gathered_bytes(record: Record, way: str, ring_dim: int) -> int:
+    """Bytes of all limbs that every GPU needs after a launch; 0: none that it does not have."""
+    by_digit = _by_digit(record, way)
+    gathered = record["kernel"] == "column_inverse" and not by_digit
+    if gathered or (way == "aggregated" and record["work"] == "key_multiply"):
+        return record["limbs"] * record["polys"] * ring_dim * WORD
+    return 0
+
+
+def _sent(record: Record, gpus: int, way: str, ring_dim: int) -> int:
+    """Bytes that one GPU writes to the others after a launch: of its share to each of them, or of sums over
+    its digits all but its own share."""
+    return gathered_bytes(record, way, ring_dim) * (gpus - 1) // gpus
+
+
+def _by_digit(record: Record, way: str) -> bool:
+    return way == "aggregated" and _knows_digits(record)
+
+
 def _knows_digits(record: Record) -> bool:
     last = record["stage"].split("/")[-1]
     return record["work"] == "key_multiply" or last in SPREAD_BY_DIGIT
-
-
-def _share(record: Record, memory: tuple[float, float], gpus: int, parts: int, ceilings: Ceilings) -> float:
-    """Seconds of a launch whose work is divided into `parts`, on the GPU that has most of them."""
-    share = math.ceil(parts / gpus) / parts
-    part: Any = dict(record)
-    for name in ("written_bytes", "streamed_bytes", "multiply_adds", "butterflies"):
-        part[name] = int(record[name] * share)
-    if record["work"] != "base_conversion":
-        part["read_bytes"] = int(record["read_bytes"] * share)
-    shared = (memory[0] * share, memory[1] * share)
-    return max(*analyze.times(part, ceilings, shared), ceilings.launch)
-
-
-def _sent(record: Record, gpus: int, way: str, by_digit: bool, ring_dim: int) -> int:
-    """Bytes that one GPU writes to the others after a launch: of its share to each of them, or of sums over
-    its digits all but its own share."""
-    gathered = record["kernel"] == "column_inverse" and not by_digit
-    if gathered or (way == "aggregated" and record["work"] == "key_multiply"):
-        return record["limbs"] * record["polys"] * ring_dim * WORD * (gpus - 1) // gpus
-    return 0

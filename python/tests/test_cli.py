@@ -139,6 +139,38 @@ def test_bench_boot(run, tmp_path, extra):
     assert ("precision_by_message" in data) == bool(extra)
 
 
+@pytest.mark.parametrize("devices", [("cpu", "cpu+cpu"), ("cuda:dry:0", "cuda:dry:0+1+2")])
+def test_bench_boot_counts_memory_by_part(run, tmp_path, devices):
+    """Each part has its share of the keys, to within a limb; by the driver's count where there is one."""
+    try:
+        parts = len(crenel.Device(devices[1]).parts)
+    except crenel.DeviceError as error:
+        pytest.skip(str(error))
+    path = tmp_path / "memory.json"
+    words = ("--params", "toy-boot40", "--device", devices[0], "--beside", devices[1], "--memory")
+    code, out, err = run("bench", "boot", *words, "--json", str(path))
+    assert code == 0, err
+    data = json.loads(path.read_text())
+    assert (data["suite"], data["results"], data["params"]) == ("boot_memory", [], "toy-boot40")
+    one, several = (found["parts"] for found in data["devices"])
+    assert (len(one), len(several)) == (1, parts)
+    steps = ["before", "context", "keys", "plaintexts", "bootstraps"]
+    assert all(list(part["steps"]) == steps for part in (*one, *several))
+
+    def keys(part, count):
+        return part["steps"]["keys"][count] - part["steps"]["context"][count]
+
+    for count in ("in_use", "driver"):
+        if several[0]["steps"]["keys"][count] is None:  # host memory: nobody counts
+            assert devices[0] == "cpu" and count == "driver"
+            continue
+        whole = keys(one[0], count)
+        assert sum(keys(part, count) for part in several) == pytest.approx(whole, rel=0.05)
+        for part in several:
+            assert keys(part, count) == pytest.approx(whole / parts, rel=0.2)
+            assert part["peak"] >= part["steps"]["plaintexts"]["in_use"]
+
+
 def test_bench_never_overwrites(run, tmp_path):
     path = tmp_path / "boot.json"
     path.write_text("precious")

@@ -11,8 +11,10 @@ from pool_world import require, seeded
 import crenel
 from crenel import analyze, ckks, gpus
 from crenel.cli import main
+from crenel.launch_times import LaunchTimes, load_launch_times, work
 
-CEILINGS, LINKS = analyze.load_ceilings(), gpus.load_links()
+CEILINGS, LINKS, TIMES = analyze.load_ceilings(), gpus.load_links(), load_launch_times()
+FREE = LaunchTimes({}, (0.0, 1.0), 0.0)  # launches that take what their work does
 
 
 def record(**fields):
@@ -81,13 +83,11 @@ def test_rates_of_links_are_those_measured_and_between():
         assert [seconds(s) for s in sizes] == sorted(seconds(s) for s in sizes)
 
 
-def test_divided_limbs_on_one_gpu_are_the_account(one):
+def test_divided_limbs_on_one_gpu_are_its_launches(one):
     records, ring_dim, _, _ = one
     for way in ("gathered", "aggregated"):
-        alone = gpus.divided(records, ring_dim, 1, way, CEILINGS, LINKS)
-        memory = analyze.memory_bytes(records, CEILINGS)
-        bounds = [analyze.times(r, CEILINGS, m) for r, m in zip(records, memory, strict=True)]
-        least = sum(max(*bound, CEILINGS.launch) for bound in bounds)
+        alone = gpus.divided(records, ring_dim, 1, way, CEILINGS, LINKS, TIMES)
+        least = sum(TIMES.seconds(r, CEILINGS) for r in records)
         assert alone.latency == alone.overlapped == alone.least == pytest.approx(least)
         assert alone.exchanges == alone.peer_bytes == 0
 
@@ -98,14 +98,16 @@ def test_divided_limbs_of_launches_counted_by_hand():
     keys = record(kernel="key_switch_rows", work="key_multiply", stage="x/key_switch", limbs=13, polys=2)
     down = record(kernel="column_inverse", stage="x/divide", limbs=3, polys=2)
     launches = [inverse, convert, keys, down]
-    gathered = gpus.divided(launches, 1024, 4, "gathered", CEILINGS, LINKS)
+    gathered = gpus.divided(launches, 1024, 4, "gathered", CEILINGS, LINKS, FREE)
     sent = [10 * 4096 * 3 // 4, 6 * 4096 * 3 // 4]
     assert (gathered.exchanges, gathered.peer_bytes) == (2, sum(sent))
     assert gathered.links == pytest.approx(sum(LINKS.stored(s) + LINKS.barrier for s in sent))
     assert gathered.compute == pytest.approx(4 * CEILINGS.launch)  # they are so small
-    slower = gpus.divided(launches, 1024, 4, "gathered", CEILINGS, LINKS, 3e-6)  # which does not divide
-    assert slower.latency == pytest.approx(gathered.latency + 4 * 3e-6)
-    aggregated = gpus.divided(launches, 1024, 4, "aggregated", CEILINGS, LINKS)
+    constant = LaunchTimes({"base_convert": (4e-6, 1.0)}, (3e-6, 1.0), 1e-6)  # which do not divide
+    slower = gpus.divided(launches, 1024, 4, "gathered", CEILINGS, LINKS, constant)
+    needs = sum(work(r, CEILINGS) for r in launches)
+    assert 3 * 2e-6 + 3e-6 < slower.compute < 3 * 2e-6 + 3e-6 + needs
+    aggregated = gpus.divided(launches, 1024, 4, "aggregated", CEILINGS, LINKS, FREE)
     assert (aggregated.exchanges, aggregated.peer_bytes) == (2, 26 * 4096 * 3 // 4 + sent[1])
 
 
@@ -113,25 +115,23 @@ def test_divided_work_rounds_up():
     """13 limbs on 4 GPUs take as long as 16 do; 3 digits on 2 GPUs as long as 4."""
     big = {"read_bytes": 1 << 30, "written_bytes": 0}
 
-    def memory(launch, share):
-        read, written = analyze.memory_bytes([launch], CEILINGS)[0]
-        return read * share, written * share
+    def taken(launch, share):
+        return TIMES.seconds(dict(launch, read_bytes=int((1 << 30) * share)), CEILINGS)
 
     thirteen = record(kernel="column_forward", limbs=13, **big)
-    found = gpus.divided([thirteen], 1024, 4, "gathered", CEILINGS, LINKS).compute
-    part = dict(thirteen, read_bytes=int((1 << 30) * 4 / 13))
-    assert found == pytest.approx(max(analyze.times(part, CEILINGS, memory(thirteen, 4 / 13))))
+    found = gpus.divided([thirteen], 1024, 4, "gathered", CEILINGS, LINKS, TIMES).compute
+    assert found == pytest.approx(taken(thirteen, 4 / 13))
     convert = record(kernel="base_convert", work="base_conversion", stage="mod_up", polys=3)
     keys = record(kernel="key_switch_rows", work="key_multiply", stage="key_switch", limbs=12, **big)
-    found = gpus.divided([convert, keys], 1024, 2, "aggregated", CEILINGS, LINKS).compute - CEILINGS.launch
-    part = dict(keys, read_bytes=int((1 << 30) * 2 / 3))
-    assert found == pytest.approx(max(analyze.times(part, CEILINGS, memory(keys, 2 / 3))))
+    found = gpus.divided([convert, keys], 1024, 2, "aggregated", CEILINGS, LINKS, TIMES).compute
+    alone = gpus.divided([convert], 1024, 2, "aggregated", CEILINGS, LINKS, TIMES).compute
+    assert found - alone == pytest.approx(taken(keys, 2 / 3))
 
 
 def test_more_gpus_are_no_slower_where_links_cost_nothing(one):
     records, ring_dim, _, _ = one
     for way in ("gathered", "aggregated"):
-        found = [gpus.divided(records, ring_dim, n, way, CEILINGS, LINKS) for n in (1, 2, 4, 8, 16)]
+        found = [gpus.divided(records, ring_dim, n, way, CEILINGS, LINKS, TIMES) for n in (1, 2, 4, 8, 16)]
         least = [row.least for row in found]
         assert least == sorted(least, reverse=True)
         for row in found:
@@ -149,6 +149,14 @@ def test_the_command_prints_and_writes(tmp_path, capfd):
     written = json.loads(file.read_text())
     assert [row["gpus"] for row in written["spread"]] == [1, 4]
     assert written["spread"][1]["batch"] == 32 and written["one"]["seconds"] == pytest.approx(0.0025)
+    assert "planned" not in written and written["one"]["model"] > written["one"]["bound"]
+    plan = tmp_path / "plan.json"
+    assert main(["gpus", "toy-boot40", "--domain", "2,72", "--hosts", "1,3", "--json", str(plan)]) == 0
+    assert "72" in capfd.readouterr().out
+    rows = json.loads(plan.read_text())["planned"]["rows"]
+    assert [(r["domain"], r["hosts"], r["assumed"]) for r in rows] == [
+        *[(2, 1, False), (2, 3, True), (72, 1, True), (72, 3, True)],
+    ]
     assert main(call) == 2 and "expected a new file" in capfd.readouterr().err
     for wrong in (["--gpus", "0"], ["--gpus", "two"], ["--measured-ms", "-1"]):
         assert main(["gpus", "toy-boot40", *wrong]) == 2

@@ -258,12 +258,12 @@ def test_cells(value, ours, shown):
 
 def test_commands_are_filled():
     boot = COMMANDS["boot:boot40"]
-    words = boot.filled("cpu", "out", "cpu", None)
+    words = boot.filled("cpu", "out", "cpu", {})
     assert words[:6] == ["crenel", "bench", "boot", "--device", "cpu", "--params"]
-    assert "toy-boot40" in boot.filled("cpu", "out", "cpu", None, toy=True)
+    assert "toy-boot40" in boot.filled("cpu", "out", "cpu", {}, toy=True)
     helr = COMMANDS["helr:boot40"]
-    assert "--data" not in helr.filled("cuda", "o", "l", None)
-    assert "mine.npz" in helr.filled("cuda", "o", "l", "mine.npz")
+    assert "--data" not in helr.filled("cuda", "o", "l", {})
+    assert "mine.npz" in helr.filled("cuda", "o", "l", {"data": "mine.npz"})
     for name, command in COMMANDS.items():
         assert "{" not in command.text(), name
 
@@ -294,7 +294,7 @@ def test_a_command_that_fails_is_told_and_the_others_run(tmp_path):
     said: list[str] = []
     ran: list[tuple[str, ...]] = []
 
-    def execute(words, root):
+    def execute(words, root, lines):
         ran.append(words)
         return 3 if "boot" in words else 0
 
@@ -303,6 +303,67 @@ def test_a_command_that_fails_is_told_and_the_others_run(tmp_path):
     assert len(ran) == sum(not p.reason for p in found.values()) > 1
     assert any("exit status 3" in line for line in said)
     assert any(line.startswith("not run: resnet20:boot40") for line in said)
+
+
+def test_what_is_there_is_used(tmp_path, monkeypatch):
+    """Weights, a profiler, a simulator: a command runs where all that it needs is, and says what is not."""
+    every = dict.fromkeys(name for item in reproduce.items() for name in item.commands)
+    asked = running.Asked("cuda", tmp_path / "out")
+    monkeypatch.setattr(running.shutil, "which", lambda name: None)
+    monkeypatch.setattr(running, "find_spec", lambda name: None)
+    monkeypatch.delenv("FHECORE_VERILATOR", raising=False)
+    bare = {p.name: p.reason for p in running.plans(reproduce.items(), asked)}
+    assert set(bare) == set(every)
+    assert "no --weights" in bare["resnet20:boot40"] and "no --images" in bare["resnet20:boot40"]
+    assert (
+        "no ncu" in bare["ncu-rotation"] and "no nvcc" in bare["ncu-account"] and "clone" in bare["kernels"]
+    )
+    assert "verilator" in bare["fhecore-unit"] and "by hand" in bare["ceilings"]
+    assert "fhecore/sim/data" in bare["fhecore-sim"]
+    weights, images, root = tmp_path / "w.npz", tmp_path / "images", tmp_path / "clone"
+    weights.touch()
+    images.mkdir()
+    root.mkdir()
+    asked = running.Asked("cuda", tmp_path / "out", root=root, weights=weights, images=images)
+    monkeypatch.setattr(running.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(running, "find_spec", lambda name: object())
+    driver = tmp_path / "params"
+    monkeypatch.setattr(running, "COUNTERS", driver)
+    driver.write_text("RmProfilingAdminOnly: 0\n")
+    found = {p.name: p for p in running.plans(reproduce.items(), asked)}
+    assert {name for name, p in found.items() if p.reason} == {"ceilings", "fhecore-sim"}
+    assert str(weights) in found["resnet20:boot40"].words and str(images) in found["resnet20:boot40"].words
+    assert found["ncu-rotation"].then[:2] == ("python", "bench/compare/ncu_counters.py")
+    assert found["kernels"].lines == tmp_path / "out" / "kernels-cuda.jsonl"
+    driver.write_text("RmProfilingAdminOnly: 1\n")
+    monkeypatch.setattr(running.os, "geteuid", lambda: 1000)
+    found = {p.name: p for p in running.plans(reproduce.items(), asked)}
+    assert "root alone" in found["stalls"].reason
+    images.rmdir()
+    found = {p.name: p for p in running.plans(reproduce.items(), asked)}
+    assert f"--images {images}: not there" in found["resnet20:boot40"].reason
+
+
+def test_records_of_what_prints_and_of_what_makes_files(tmp_path):
+    """As they are run: lines of JSON are kept, a second command makes the record, 77 is no failure."""
+    out = tmp_path / "out"
+    script = "import sys; print('building'); print('{\"a\": 1}'); print('{\"a\": 2}')"
+    lines = out / "kernels.jsonl"
+    made = out / "made.json"
+    write = f"open({str(made)!r}, 'w').write('{{}}')"
+    planned = [
+        running.Plan("lines", ("python", "-c", script), lines=lines),
+        running.Plan("both", ("python", "-c", "pass"), then=("python", "-c", write)),
+        running.Plan(
+            "lacks", ("python", "-c", "raise SystemExit(77)"), then=("python", "-c", "raise SystemExit(5)")
+        ),
+        running.Plan("fails", ("python", "-c", "print('{}'); raise SystemExit(3)"), lines=out / "no.jsonl"),
+    ]
+    said: list[str] = []
+    failed = running.run(planned, running.Asked("cpu", out), said.append)
+    assert [p.name for p in failed] == ["fails"] and not (out / "no.jsonl").exists()
+    assert [json.loads(line) for line in lines.read_text().splitlines()] == [{"a": 1}, {"a": 2}]
+    assert made.exists() and any(line.startswith("not run: lacks") for line in said)
 
 
 def test_measuring_on_the_dry_device(tmp_path, capfd):

@@ -64,6 +64,7 @@ ROOMS: dict[str, list[str]] = {
         "guide/traffic_account",
         "guide/fhecore",
         "reference/benchmarks",
+        "reference/gpus-beyond-a-host",
         "guide/reproducing",
     ],
     "API": [

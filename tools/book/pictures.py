@@ -92,8 +92,16 @@ def timeline() -> str:
     )
 
 
+LIMBS = "one bootstrap's limbs, measured"
+
+
+def label_once(axes: Any, label: str) -> str:
+    """The label, or none where the legend has it."""
+    return "" if label in axes.get_legend_handles_labels()[1] else label
+
+
 def gpus() -> str:
-    """Times faster than one GPU, by how many there are: the model of crenel gpus, and measured pools."""
+    """Times faster than one GPU, by how many there are: the model of crenel gpus, and what was measured."""
     model = data("gpus-boot40-model.json")
     pools = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(RESULTS.glob("pool-*.json"))]
 
@@ -115,12 +123,22 @@ def gpus() -> str:
             rows = [r for r in boots if r["together"] == 1]
             x, y = [r["devices"] for r in rows], [r["times_one_device"] for r in rows]
             axes.plot(x, y, "*", markersize=12, color=COLOURS[3], label="" if i else "spread, measured")
+        for file in sorted(RESULTS.glob("split-boot40-*.json")):
+            rows = json.loads(file.read_text(encoding="utf-8"))["results"]
+            alone = min(r["latency_us"] for r in rows if "device" not in r)
+            for r in rows:
+                if "device" in r and not r["graph"]:
+                    x, y = r["device"].count("+") + 1, alone / r["latency_us"]
+                    axes.plot([x], [y], "P", markersize=9, color=COLOURS[1], label=label_once(axes, LIMBS))
         axes.set_xlabel("GPUs of one host")
         axes.set_ylabel("times one GPU")
         axes.legend(loc="upper left")
 
     return drawn(
-        draw, 7.5, 4.2, "Bootstraps of boot40 on several GPUs, as the traffic account and links allow"
+        draw,
+        7.5,
+        4.2,
+        "Bootstraps of boot40 on several GPUs: the model of crenel gpus, and what was measured",
     )
 
 

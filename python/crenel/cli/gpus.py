@@ -1,4 +1,4 @@
-"""``crenel gpus``: what several GPUs of one host would do with bootstraps, by the traffic account."""
+"""``crenel gpus``: what several GPUs would do with bootstraps, by the traffic account."""
 
 from __future__ import annotations
 
@@ -28,64 +28,96 @@ class _Account:
 
 def gpus(
     parameters: Annotated[str, typer.Argument(metavar="PARAMS", help="A name of crenel params list.")],
-    counts: Annotated[str, typer.Option("--gpus", help="How many, by commas.")] = "1,2,4,8",
+    counts: Annotated[str, typer.Option("--gpus", help="How many of one host, by commas.")] = "1,2,4,8",
     each: Annotated[int, typer.Option(help="Bootstraps a GPU in a batch.", min=1)] = 32,
     measured_ms: Annotated[
         float | None,
-        typer.Option(help="What one bootstrap takes on one GPU; default the account's bound."),
+        typer.Option(
+            help="What one bootstrap takes on one GPU, for ciphertexts spread; default the model's."
+        ),
     ] = None,
-    launch_us: Annotated[
-        float,
-        typer.Option(min=0.0, max=1000.0, help="What a divided launch takes besides its work, in us."),
-    ] = 0.0,
+    domain: Annotated[
+        str | None, typer.Option(help="Plan NVLink domains of so many GPUs, by commas: 8, 72.")
+    ] = None,
+    hosts: Annotated[str, typer.Option(help="How many such domains, by commas.")] = "1,2,4,8",
+    link: Annotated[str, typer.Option(help="Between domains: infiniband, infiniband-800.")] = "infiniband",
     file: Annotated[Path | None, typer.Option("--json", help="Write the figures to a new file.")] = None,
 ) -> None:
     """Say what several GPUs would bring: bootstraps spread over them, or one bootstrap's limbs.
 
-    No GPU is needed. Rates of caches, multipliers and links are those measured on H200s; docs/guide/gpus.md
-    has the assumptions.
+    No GPU is needed. Launches are timed as counted on one H200, links as measured between four;
+    docs/guide/gpus.md has the assumptions, and how far the model is from what was measured. With --domain,
+    GPUs of several hosts, whose links are assumed.
     """
     from crenel import analyze
     from crenel import gpus as model
-    from crenel.cli.output import numbers
+    from crenel.cli import gpus_output
+    from crenel.cli.output import expect_new, numbers
+    from crenel.launch_times import load_launch_times
 
     of_gpus = numbers(counts, "--gpus")
+    shapes = _shapes(domain, hosts, link)
     if measured_ms is not None and not 0 < measured_ms < float("inf"):
         raise ParameterError(
             f"measured-ms is {measured_ms}, expected a positive time", {"measured_ms": measured_ms}
         )
-    from crenel.cli.output import expect_new
-
     expect_new(file)
-    ceilings, links = analyze.load_ceilings(), model.load_links()
+    ceilings, links, times = analyze.load_ceilings(), model.load_links(), load_launch_times()
     one = _account(parameters)
-    took = one.bound if measured_ms is None else 1e-3 * measured_ms
+    alone = model.divided(one.records, one.ring_dim, 1, "gathered", ceilings, links, times).latency
+    took = alone if measured_ms is None else 1e-3 * measured_ms
     spread = [model.spread(took, one.bytes_in, one.bytes_out, n, each, links) for n in of_gpus]
     divided = [
-        model.divided(one.records, one.ring_dim, n, way, ceilings, links, 1e-6 * launch_us)
+        model.divided(one.records, one.ring_dim, n, way, ceilings, links, times)
         for way in ("gathered", "aggregated")
         for n in of_gpus
     ]
-    alone = one.bound + 1e-6 * launch_us * len(one.records)
-    _print(parameters, one, took, alone, measured_ms is not None, spread, divided, ceilings.device)
-    if file is not None:
-        facts = {"kind": "crenel-gpus", "format": 1, "params": parameters, "device": ceilings.device}
-        one_facts = {k: v for k, v in asdict(one).items() if k != "records"}
-        file.write_text(
-            json.dumps(
-                {
-                    **facts,
-                    "one": {**one_facts, "seconds": took, "launches": len(one.records)},
-                    "launch_us": launch_us,
-                    "links": analyze.data()["links"],
-                    "spread": [asdict(row) for row in spread],
-                    "divided": [asdict(row) for row in divided],
-                },
-                indent=1,
-            )
-            + "\n",
-            encoding="utf-8",
-        )
+    planned = _planned(one, shapes, each, link)
+    how = (
+        "measured"
+        if measured_ms is not None
+        else f"the model's; the account's bound is {1e3 * one.bound:.2f}"
+    )
+    gpus_output.head(parameters, one, took, how, ceilings.device)
+    gpus_output.spread(spread)
+    gpus_output.divided(divided, alone, one.keys)
+    gpus_output.planned(planned, alone, link)
+    if file is None:
+        return
+    facts = {"kind": "crenel-gpus", "format": 2, "params": parameters, "device": ceilings.device}
+    one_facts = {k: v for k, v in asdict(one).items() if k != "records"}
+    one_facts |= {"seconds": took, "model": alone, "launches": len(one.records)}
+    found: dict[str, Any] = {**facts, "one": one_facts, "launch_times": analyze.data()["launches"]["source"]}
+    found |= {"links": analyze.data()["links"], "spread": [asdict(row) for row in spread]}
+    found["divided"] = [asdict(row) for row in divided]
+    if planned:
+        found["planned"] = {"link": link, "each": each, "rows": [asdict(row) for row in planned]}
+    file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def _shapes(domain: str | None, hosts: str, link: str) -> list[tuple[int, int]]:
+    """(GPUs of a domain, domains), checked before anything is computed."""
+    from crenel import hosts as plans
+    from crenel.cli.output import numbers
+
+    of_hosts = numbers(hosts, "--hosts")
+    plans.load_network(link)
+    if domain is None:
+        return []
+    sizes = numbers(domain, "--domain")
+    for size in sizes:
+        plans.load_domain(size)
+    return [(size, count) for size in sizes for count in of_hosts]
+
+
+def _planned(one: _Account, shapes: list[tuple[int, int]], each: int, link: str) -> list[Any]:
+    from crenel import analyze
+    from crenel import hosts as plans
+    from crenel.launch_times import load_launch_times
+
+    moved = one.bytes_in, one.bytes_out
+    rest = each, plans.load_network(link), analyze.load_ceilings(), load_launch_times()
+    return [plans.plan(one.records, one.ring_dim, moved, shape, *rest) for shape in shapes]
 
 
 def _account(parameters: str) -> _Account:
@@ -112,63 +144,3 @@ def _account(parameters: str) -> _Account:
     held = context.device.pools().peak
     ring_dim = 2 * params.slots
     return _Account(records, ring_dim, bound, a.nbytes, result.nbytes, keys.nbytes, held)
-
-
-def _print(
-    name: str,
-    one: _Account,
-    took: float,
-    alone: float,
-    measured: bool,
-    spread: Any,
-    divided: Any,
-    device: str,
-) -> None:
-    from crenel.cli.output import size, table
-
-    how = "measured" if measured else "the account's bound: what is possible at most"
-    print(
-        f"{name} on GPUs like one {device}: a bootstrap in {1e3 * took:.2f} ms ({how}), "
-        f"{size(one.bytes_in)} in, {size(one.bytes_out)} out, keys {size(one.keys)}\n"
-    )
-    table(
-        ("GPUs", "batch", "a second", "times one", "ms of a batch", "of them links"),
-        [
-            (
-                *(str(r.gpus), str(r.batch), f"{r.rate:.0f}", f"{r.speedup:.2f}"),
-                *(f"{1e3 * (r.compute + r.copies):.1f}", f"{1e3 * r.copies:.2f}"),
-            )
-            for r in spread
-        ],
-        title="Ciphertexts spread over GPUs, all keys on each (ckks.DevicePool)",
-    )
-    print()
-    rows = []
-    for r in divided:
-        if r.gpus == 1 and r.way != "gathered":
-            continue
-        rows.append(
-            (
-                *(str(r.gpus), r.way if r.gpus > 1 else "-", f"{1e3 * r.latency:.2f}"),
-                *(f"{alone / r.latency:.2f}", f"{1e3 * r.overlapped:.2f}", f"{alone / r.overlapped:.2f}"),
-                *(f"{1e3 * r.least:.2f}", f"{1e3 * r.links:.2f}", str(r.exchanges), size(r.peer_bytes)),
-                size(one.keys // r.gpus),
-            )
-        )
-    table(
-        (
-            "GPUs",
-            "way",
-            "ms",
-            "times one",
-            "ms overlapped",
-            "times one",
-            "ms without links",
-            "ms links",
-            "exchanges",
-            "a GPU sends",
-            "keys a GPU",
-        ),  # fmt: skip
-        rows,
-        title="One ciphertext's limbs over GPUs (a model of devices as cuda:0+1)",
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,6 +47,8 @@ def reproduce(
         str | None, typer.Option(help="Measure first: cuda, cuda:<index>, cuda:dry, cpu or ref.")
     ] = None,
     data: Annotated[Path | None, typer.Option(help="To measure: HELR's table of rows.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="To measure: ResNet-20's weights.")] = None,
+    images: Annotated[Path | None, typer.Option(help="To measure: CIFAR-10's images, a folder.")] = None,
     toy: Annotated[
         bool, typer.Option("--toy", help="To measure: toy rings and small batches, INSECURE and labelled so.")
     ] = False,
@@ -71,10 +73,10 @@ def reproduce(
     failed = False
     if device is not None:
         records = (out or Path("reproduction")) / RECORDS
-        failed = _measured(chosen, device, records, data, toy)
+        failed = _measured(chosen, device, records, {"data": data, "weights": weights, "images": images}, toy)
         folders = [records, *folders]
-    elif data is not None:
-        raise ParameterError("--data is of --device: without it nothing is measured")
+    elif data or weights or images:
+        raise ParameterError("--data, --weights and --images are of --device: without it nothing is measured")
     found = library.Results(folders, toy=toy)
     if page is not None and figures is not None:
         raise typer.Exit(_page(found, page, figures, check))
@@ -119,7 +121,9 @@ def _folders(named: list[Path] | None, needed: bool) -> list[Path]:
         return []
 
 
-def _measured(chosen: Sequence[Item], device: str, records: Path, data: Path | None, toy: bool) -> bool:
+def _measured(
+    chosen: Sequence[Item], device: str, records: Path, files: Mapping[str, Path | None], toy: bool
+) -> bool:
     """Runs what can run; did something fail?"""
     from crenel.reproduce import running
 
@@ -127,7 +131,8 @@ def _measured(chosen: Sequence[Item], device: str, records: Path, data: Path | N
         root: Path | None = source_tree(None)
     except UnsupportedError:
         root = None
-    asked = running.Asked(device, records.resolve(), data.resolve() if data else None, toy, root)
+    found = {name: path.resolve() for name, path in files.items() if path}
+    asked = running.Asked(device, records.resolve(), toy=toy, root=root, **found)
     planned = running.plans(chosen, asked)
     return bool(running.run(planned, asked, lambda line: print(line, flush=True)))
 

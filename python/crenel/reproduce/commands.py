@@ -8,19 +8,22 @@ from dataclasses import dataclass, replace
 
 CRENEL = ("crenel",)
 TREE = "a clone of the repository with a C++ compiler"
-PROFILER = "Nsight Compute (ncu) with leave to read counters, and nvcc"
-COUNTED = f"{PROFILER}; bench/compare/ncu_counters.py makes the record"
-GPU = "an NVIDIA GPU"
+PROFILER = f"{TREE}, nvcc, and Nsight Compute (ncu) with leave to read counters"
+WEIGHTS = "ResNet-20's weights and CIFAR-10's images: --weights FILE --images FOLDER (docs/guide/networks.md)"
+MODEL = "a clone of the repository; writes its own files in fhecore/sim/data: type it"
+PROBES = "a GPU, nvcc, and probes of memory as docs/theory/gpu.md describes them; made by hand"
 # What 64-bit TFHE sets and packings of the papers are measured with.
 TFHE_BATCH = "16384"
 TOY_BATCH = "16"
+FILES = ("data", "weights", "images")  # that a person gives
 
 
 @dataclass(frozen=True)
 class Command:
-    """Words of a command; {device}, {out}, {label} and {data} are filled in where it runs.
+    """Words of a command; {device}, {out}, {work}, {label} and files that were given ({data}, {weights},
+    {images}) are filled in where it runs.
 
-    A word with {data} goes, and the option before it, where no data were given.
+    A word with a file goes, and the option before it, where the file was not given.
     """
 
     words: tuple[str, ...]
@@ -28,22 +31,47 @@ class Command:
     """Kinds of devices that it runs on; cuda:dry where it only states what it would launch."""
     needs: str = ""
     """What an installation of the package does not have; empty: nothing."""
+    requires: tuple[str, ...] = ()
+    """Of it, what is looked for before it runs: names of ``running.PRESENT``."""
+    then: tuple[str, ...] = ()
+    """Words of what makes the record of its files."""
+    lines: str = ""
+    """A file for the lines of JSON that it prints; empty: it writes its record itself."""
     toy: tuple[str, ...] = ()
     """Words on a toy ring or a small batch, for machines that cannot run the whole."""
 
     def text(self) -> str:
         """For people to type."""
-        return shlex.join(self.filled("cuda", "bench/results", "h200", "FILE"))
+        files = dict.fromkeys(FILES, "FILE") | {"images": "FOLDER"}
+        both = [self.filled("cuda", "bench/results", "h200", files)]
+        if self.then:
+            both.append(self.filled("cuda", "bench/results", "h200", files, words=self.then))
+        return " && ".join(map(shlex.join, both)) + (
+            f" > {self.at_lines('bench/results', 'h200')}" if self.lines else ""
+        )
 
-    def filled(self, device: str, out: str, label: str, data: str | None, toy: bool = False) -> list[str]:
-        """Words with everything in place."""
-        words = list(self.toy if toy and self.toy else self.words)
-        while data is None and any("{data}" in word for word in words):
-            at = next(i for i, word in enumerate(words) if "{data}" in word)
-            del words[at - 1 : at + 1]
+    def at_lines(self, out: str, label: str) -> str:
+        """The file of ``lines``."""
+        return self.lines.format(out=out, label=label)
+
+    def filled(
+        self,
+        device: str,
+        out: str,
+        label: str,
+        files: Mapping[str, str],
+        toy: bool = False,
+        words: tuple[str, ...] = (),
+    ) -> list[str]:
+        """Words with everything in place; of the command, unless others are given."""
+        found = list(words or (self.toy if toy and self.toy else self.words))
+        for name in FILES:
+            while name not in files and f"{{{name}}}" in found:
+                at = found.index(f"{{{name}}}")
+                del found[at - 1 : at + 1]
         at_device = device if "cuda:dry" not in self.devices or device.startswith("cuda") else "cuda:dry"
-        places = {"device": at_device, "out": out, "label": label, "data": data or ""}
-        return [word.format(**places) for word in words]
+        places = {"device": at_device, "out": out, "work": f"{out}/work", "label": label}
+        return [word.format(**places, **files) for word in found]
 
 
 def _crenel(*words: str, **more: object) -> Command:
@@ -80,7 +108,20 @@ def _traffic(params: str, operation: str, *words: str, name: str = "") -> Comman
 
 
 def _run(*words: str, needs: str = TREE, devices: tuple[str, ...] = ("cuda", "cpu", "ref")) -> Command:
-    return Command(("./run", *words), devices, needs)
+    return Command(("./run", *words), devices, needs, ("tree",))
+
+
+def _counted(part: str, stem: str) -> Command:
+    """A part of dev/kernels/counters.sh, and the record of its files."""
+    files = (f"{{work}}/{stem}-{{label}}.json", f"{{work}}/{stem}-{{label}}.csv")
+    made = ("--json", f"{{out}}/{stem}-{{label}}.json")
+    return Command(
+        ("env", "OUT={work}", "LABEL={label}", "dev/kernels/counters.sh", part),
+        ("cuda",),
+        PROFILER,
+        ("tree", "nvcc", "ncu"),
+        ("python", "bench/compare/ncu_counters.py", *files, *made),
+    )
 
 
 def _all() -> dict[str, Command]:
@@ -93,9 +134,10 @@ def _all() -> dict[str, Command]:
         quick = ("--iterations", "2")
         out[f"helr:{p}"] = _workload("helr", p, "--batch", "1024", toy=quick)
         out[f"sort:{p}"] = _workload("sort", p, "--count", "16384", toy=("--count", "16"), data=False)
+        trained = ("--weights", "{weights}", "--data", "{images}")
         out[f"resnet20:{p}"] = replace(
-            _workload("resnet20", p, toy=()), toy=(), devices=("cuda", "cpu"),
-            needs="ResNet-20's weights and CIFAR-10's images (docs/guide/networks.md)",
+            _workload("resnet20", p, *trained, toy=(), data=False), toy=(), devices=("cuda", "cpu"),
+            needs=WEIGHTS, requires=("weights", "images"),
         )  # fmt: skip
     out["traffic:boot40"] = _traffic("boot40", "bootstrap")
     for p in ("boot40", "boot48dr"):
@@ -110,9 +152,8 @@ def _all() -> dict[str, Command]:
     out["batches"] = _run(
         "bench", "ckks", "--batches", "--device", "{device}", "--json", "{out}/ckks-batches-{label}.json"
     )
-    # Prints its lines of JSON; who keeps them, as kernels-<label>.jsonl.
-    out["kernels"] = _run(
-        "bench", "kernels", "--device", "{device}", needs=f"{TREE}; its lines are kept by hand"
+    out["kernels"] = replace(
+        _run("bench", "kernels", "--device", "{device}"), lines="{out}/kernels-{label}.jsonl"
     )
     for p in ("G1", "G2", "G3", "G4", "G5", "M1", "M2", "M6"):
         out[f"tfhe:{p}:1"] = _tfhe(p, 1)
@@ -122,15 +163,42 @@ def _all() -> dict[str, Command]:
         slots = ",".join(map(str, range(1, most + 1)))
         words = ("--set", p, "--slots", slots, "--json", f"{{out}}/tfhe-tune-{p.lower()}-{{label}}.json")
         out[f"tune:{p}"] = _run("bench", "tfhe-tune", "--device", "{device}", *words, devices=("cuda",))
-    out |= {
-        name: Command(tuple(shlex.split(words)), ("cuda",), needs) for name, (words, needs) in BY_HAND.items()
+    out["ceilings"] = Command(
+        tuple(shlex.split("nvcc -O3 -arch=sm_90 dev/kernels/butterfly_probe.cu")),
+        ("cuda",),
+        PROBES,
+        ("person",),
+    )
+    out["ncu-account"] = Command(
+        ("env", "OUT={work}", "dev/kernels/ncu_account.sh"), ("cuda",), PROFILER, ("tree", "nvcc", "ncu"),
+        ("cp", "{work}/ncu-account.json", "{out}/ncu-account-{label}.json"),
+    )  # fmt: skip
+    out["ncu-rotation"] = _counted("rotation", "rotation-g2")
+    out["pipes"] = _counted("kernels", "kernels-once")
+    out["stalls"] = _counted("stalls", "rotation-m3")
+    return out | _hardware()
+
+
+def _hardware() -> dict[str, Command]:
+    """Of the unit FHECore: on no device, so on any machine that has the tools."""
+    out = {
+        "fhecore-sim": replace(_run("fhecore-sim", "ingest", needs=MODEL, devices=()), requires=("person",))
     }
-    out["fhecore-sim"] = _run("fhecore-sim", "ingest", devices=())
-    out["fhecore-schedules"] = _run("fhecore-sim", "schedules", devices=())
-    out["fhecore-workloads"] = _run("fhecore-sim", "workloads", devices=())
+    for part, file in (("schedules", "fhecore-schedules"), ("workloads", "fhecore-workloads-h200")):
+        out[f"fhecore-{part}"] = _run("fhecore-sim", part, "--out", f"{{out}}/{file}.json", devices=())
     for name, designs in SYNTHESES.items():
         told = (*designs, "--check", "--out", f"{{out}}/fhecore-asap7{name}.json")
-        out[f"fhecore-syn{name}"] = _run("fhecore-syn", *told, devices=())
+        out[f"fhecore-syn{name}"] = replace(
+            _run(
+                "fhecore-syn",
+                *told,
+                needs=f"{TREE}, and ASAP7's cell library (fhecore/doc/synthesis.md)",
+                devices=(),
+            )
+        )
+    words = ("-m", "fhecore.dv.unit", "--long", "--config", "paper", "--out", "{out}/fhecore-unit-paper.json")
+    needs = "a clone of the repository with Verilator"
+    out["fhecore-unit"] = Command(("python", *words), (), needs, ("tree", "verilator"))
     return out
 
 
@@ -139,20 +207,4 @@ SYNTHESES = {
     "": ("modmul_pe_cs", "modmul_pe", "array_periphery", "wrapper_periphery"),
     "-tensor": ("tensor_pe", "tensor_pe_fhe"),
 }
-# Name -> words and needs of what takes a person: profilers, probes, records that are put together by hand.
-BY_HAND = {
-    "ceilings": (
-        "nvcc -O3 -arch=sm_90 dev/kernels/butterfly_probe.cu",
-        "a GPU, nvcc, and probes of memory as docs/theory/gpu.md describes them",
-    ),
-    "ncu-account": ("OUT=bench/results dev/kernels/ncu_account.sh", PROFILER),
-    "ncu-rotation": ("dev/kernels/counters.sh rotation", COUNTED),
-    "pipes": ("dev/kernels/counters.sh kernels", COUNTED),
-    "stalls": ("dev/kernels/counters.sh stalls", COUNTED),
-    "fhecore-unit": (
-        "python -m fhecore.dv.unit --long --config paper --out bench/results/fhecore-unit-paper.json",
-        "a clone of the repository with Verilator",
-    ),
-}  # fmt: skip
-
 COMMANDS: Mapping[str, Command] = _all()

@@ -1,0 +1,72 @@
+"""What ``crenel gpus`` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from crenel.cli.output import size, table
+
+
+def head(name: str, one: Any, took: float, how: str, device: str) -> None:
+    print(
+        f"{name} on GPUs like one {device}: a bootstrap in {1e3 * took:.2f} ms ({how}), "
+        f"{size(one.bytes_in)} in, {size(one.bytes_out)} out, keys {size(one.keys)}\n"
+    )
+
+
+def spread(rows: Sequence[Any]) -> None:
+    table(
+        ("GPUs", "batch", "a second", "times one", "ms of a batch", "of them links"),
+        [
+            (
+                *(str(r.gpus), str(r.batch), f"{r.rate:.0f}", f"{r.speedup:.2f}"),
+                *(f"{1e3 * (r.compute + r.copies):.1f}", f"{1e3 * r.copies:.2f}"),
+            )
+            for r in rows
+        ],
+        title="Ciphertexts spread over GPUs, all keys on each (ckks.DevicePool)",
+    )
+    print()
+
+
+def divided(rows: Sequence[Any], alone: float, keys: int) -> None:
+    told = []
+    for r in rows:
+        if r.gpus == 1 and r.way != "gathered":
+            continue
+        told.append(
+            (
+                *(str(r.gpus), r.way if r.gpus > 1 else "-", f"{1e3 * r.latency:.2f}"),
+                *(f"{alone / r.latency:.2f}", f"{1e3 * r.overlapped:.2f}", f"{alone / r.overlapped:.2f}"),
+                *(f"{1e3 * r.least:.2f}", f"{1e3 * r.links:.2f}", str(r.exchanges), size(r.peer_bytes)),
+                size(keys // r.gpus),
+            )
+        )
+    names = ("GPUs", "way", "ms", "times one", "ms overlapped", "times one", "ms without links", "ms links")
+    table(
+        (*names, "exchanges", "a GPU sends", "keys a GPU"),
+        told,
+        title="One ciphertext's limbs over GPUs (devices as cuda:0+1)",
+    )
+
+
+def planned(rows: Sequence[Any], alone: float, link: str) -> None:
+    if not rows:
+        return
+    told = [
+        (
+            *(str(r.domain), str(r.hosts), str(r.gpus), f"{r.rate:,.0f}", f"{r.speedup:,.1f}"),
+            *(f"{1e3 * r.latency:.2f}", f"{alone / r.latency:.2f}", f"{1e3 * r.compute:.2f}"),
+            *(f"{1e3 * r.nvlink:.2f}", f"{1e3 * r.network:.2f}", f"{1e3 * r.nccl:.2f}"),
+            "yes" if r.assumed else "no",
+        )
+        for r in rows
+    ]
+    names = ("domain", "domains", "GPUs", "a second", "times one", "ms of one", "times one", "ms compute")
+    print()
+    table(
+        (*names, "ms NVLink", "ms network", "ms by NCCL", "links assumed"),
+        told,
+        title=f"NVLink domains, {link} between: bootstraps whole on a GPU; one bootstrap's limbs over all",
+    )

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""Launches of one bootstrap, each counted by itself, beside its account: bench/results/launches-NAME.json.
+
+    tools/fit_launches.py count --counters ncu.csv --boot bench/results/boot40-h200-boot.json \\
+        --date 2026-11-26 --json bench/results/launches-boot40-h200.json
+    tools/fit_launches.py accounts --without split-boot40-h200x2.json .. \\
+        --json bench/results/gpus-accounts-boot40.json
+    tools/fit_launches.py fit bench/results/launches-boot40-h200.json   # the "launches" of ceilings.json
+
+The counters are those of `crenel_bench_boot --once` (two eager bootstraps), from anywhere in the first:
+
+    ncu --csv --metrics gpu__time_duration.sum --cache-control none --clock-control none \\
+        --launch-skip 200 --launch-count 300 \\
+        crenel_bench_boot --device cuda --params boot40 --once
+
+A bootstrap's launches repeat, so that as many in a row as it has are all of it, turned. They are laid beside
+the account of "cuda:dry" by the names of kernels and, where a grid tells them, by polynomials and limbs; what
+does not fit is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+# Names of the account for kernels that several operations share.
+SHARED = {"scalar": ("mul_scalar", "add_scalar", "mul_add_scalar"), "binary": ("add", "sub", "mul")}
+# Kernels whose grids are (tiles, polynomials, limbs).
+BY_LIMB = ("row_inverse", "column_inverse", "row_forward", "column_forward", "row_divide")
+UNITS = {"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3}
+WITHOUT = ", without"
+Json = dict[str, Any]
+
+
+def counted(file: Path) -> list[tuple[str, tuple[int, ...], float]]:
+    """Kernel, grid and microseconds of each launch."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith('"ID"'))
+    found = []
+    for row in csv.DictReader(lines[start:]):
+        if row["Metric Name"] != "gpu__time_duration.sum":
+            continue
+        name = re.sub(r"^void |<.*|\(.*", "", row["Kernel Name"])
+        grid = tuple(int(n) for n in re.findall(r"\d+", row["Grid Size"]))
+        found.append((name, grid, float(row["Metric Value"].replace(",", "")) * UNITS[row["Metric Unit"]]))
+    return found
+
+
+def fits(record: Any, launch: tuple[str, tuple[int, ...], float]) -> bool:
+    """May this launch be that of the account?"""
+    name, grid, _ = launch
+    if record["kernel"] != name and record["kernel"] not in SHARED.get(name, ()):
+        return False
+    return name not in BY_LIMB or grid[1:] == (record["polys"], record["limbs"])
+
+
+def turned(records: list[Any], launches: list[tuple[str, tuple[int, ...], float]]) -> list[float]:
+    """Microseconds of each record, from launches that begin anywhere in a bootstrap."""
+    n = len(records)
+    for begin in range(n):
+        if len(launches) >= n and all(fits(records[(begin + i) % n], launches[i]) for i in range(n)):
+            return [launches[(i - begin) % n][2] for i in range(n)]
+    raise SystemExit(f"{len(launches)} launches are no bootstrap of the account's {n}, wherever it begins")
+
+
+def account(run: Callable[[], Any], context: Any) -> list[Any]:
+    import crenel
+
+    run()
+    with crenel.profile(context) as found:
+        run()
+    return found.records()
+
+
+def opened(composed: bool = False) -> Any:
+    """A context of boot40 on a model of a GPU; without the forms that parts of a split device once lacked."""
+    import crenel
+    from crenel import ckks
+
+    warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
+    device = crenel.Device("cuda:dry")
+    if composed:
+        device.optimisations = device.optimisations.replace(rotated_rows=False, product_rows=False)
+    return ckks.Context(ckks.preset("boot40"), device=device)
+
+
+def bootstrap(composed: bool = False) -> list[Any]:
+    context = opened(composed)
+    client = context.keygen()
+    boot = context.bootstrapper(client.evaluation_keys(bootstrap=True))
+    a = client.encrypt([0.5], level=boot.levels.input)
+    return account(lambda: boot.eager(a), context)
+
+
+def operations(composed: bool) -> dict[str, list[Any]]:
+    """Of products with their rescale, at the limbs that several GPUs were measured at."""
+    context = opened(composed)
+    client = context.keygen()
+    ev = context.evaluator(client.evaluation_keys())
+    found = {}
+    for level, limbs in ((28, 47), (16, 23), (7, 11)):
+        a, b = (ev(client.encrypt([x], level=level)) for x in (0.5, 0.25))
+        name = f"hmult_rescale, {limbs} limbs" + (WITHOUT if composed else "")
+        found[name] = account(lambda a=a, b=b: a * b, context)  # type: ignore[misc]
+    return found
+
+
+def written(path: Path, head: Json, accounts: dict[str, list[list[Any]]], columns: tuple[str, ...]) -> None:
+    """One launch a line, so that differences can be read."""
+    head_text = json.dumps(head, indent=1)[:-2]
+    tables = []
+    for name, rows in accounts.items():
+        body = ",\n  ".join(json.dumps(row) for row in rows)
+        tables.append(f" {json.dumps(name)}: [\n  {body}\n ]")
+    text = f'{head_text},\n "columns": {json.dumps(columns)},\n' + ",\n".join(tables) + "\n}\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def make_counted(args: argparse.Namespace) -> None:
+    from crenel import launch_times
+
+    records = bootstrap()
+    us = turned(records, counted(args.counters))
+    boot = json.loads(args.boot.read_text())
+    whole = next(r["latency_us"] for r in boot["results"] if not r["graph"])
+    head = {
+        "kind": "crenel-counted-launches",
+        "format": 1,
+        "provenance": {
+            "date": args.date,
+            "device_description": boot["provenance"]["device_description"],
+            "command": "ncu --csv --metrics gpu__time_duration.sum --cache-control none --clock-control none "
+            "crenel_bench_boot --device cuda --params boot40 --once",
+            "account_at_commit": args.commit,
+        },
+        "params": "boot40",
+        "operation": "bootstrap",
+        "whole_us": whole,
+        "whole_from": args.boot.name,
+    }
+    rows = [[*row, round(took, 3)] for row, took in zip(launch_times.rows(records), us, strict=True)]
+    written(args.json, head, {"launches": rows}, (*launch_times.COLUMNS, "us"))
+
+
+def make_accounts(args: argparse.Namespace) -> None:
+    from crenel import launch_times
+
+    head = {
+        "kind": "crenel-gpus-accounts",
+        "format": 1,
+        "params": "boot40",
+        "account_at_commit": args.commit,
+        "ring_dim": 65536,
+        "without": "rotations and products read by key switches (rotated_rows, product_rows), "
+        "which several GPUs lacked when these were measured",
+        "records_without": sorted(args.without),
+    }
+    accounts = {"bootstrap": bootstrap(), f"bootstrap{WITHOUT}": bootstrap(composed=True)}
+    accounts |= operations(composed=False) | operations(composed=True)
+    found = {name: launch_times.rows(records) for name, records in accounts.items()}
+    written(args.json, head, found, launch_times.COLUMNS)
+
+
+def fit(args: argparse.Namespace) -> None:
+    from crenel import analyze
+    from crenel.launch_times import fitted, records_of
+
+    data = json.loads(args.record.read_text())
+    us = data["columns"].index("us")
+    records = records_of(data["columns"], data["launches"])
+    took = [1e-6 * row[us] for row in data["launches"]]
+    found = fitted(records, took, 1e-6 * data["whole_us"], analyze.load_ceilings())
+    by_kernel = {k: [round(1e6 * a, 3), round(b, 4)] for k, (a, b) in sorted(found.by_kernel.items())}
+    rest = [round(1e6 * found.rest[0], 3), round(found.rest[1], 4)]
+    told = {"ahead_us": round(1e6 * found.ahead, 3), "rest": rest, "by_kernel": by_kernel}
+    json.dump(told, sys.stdout, indent=1)
+    print()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(required=True)
+    count = commands.add_parser("count")
+    count.add_argument("--counters", type=Path, required=True)
+    count.add_argument("--boot", type=Path, required=True, help="what a bootstrap took in a queue")
+    count.add_argument("--date", required=True)
+    count.set_defaults(run=make_counted)
+    accounts = commands.add_parser("accounts")
+    accounts.add_argument("--without", nargs="*", default=[], help="records of before all forms")
+    accounts.set_defaults(run=make_accounts)
+    for made in (count, accounts):
+        made.add_argument("--json", type=Path, required=True)
+        made.add_argument("--commit", default=_commit())
+    fitting = commands.add_parser("fit")
+    fitting.add_argument("record", type=Path)
+    fitting.set_defaults(run=fit)
+    args = parser.parse_args()
+    args.run(args)
+
+
+def _commit() -> str:
+    told = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return told.stdout.strip()
+
+
+if __name__ == "__main__":
+    main()
