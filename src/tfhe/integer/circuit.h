@@ -50,8 +50,8 @@ using Blocks = std::vector<Sum>;
 /// Few rotations one after the other, few rounds of many at once, or rounds between: the same
 /// results (schedule.h chooses).
 enum class Form : u8 { lean, middle, fast };
-inline constexpr std::size_t kForms = 3;
-inline constexpr std::array<Form, kForms> kAllForms{Form::lean, Form::middle, Form::fast};
+inline constexpr std::size_t kFormCount = 3;
+inline constexpr std::array<Form, kFormCount> kAllForms{Form::lean, Form::middle, Form::fast};
 constexpr std::size_t index_of(Form form) { return static_cast<std::size_t>(form); }
 
 /// Values of 0..15 and then of -16..-1. Zero where the argument cannot be; of arguments that may be

@@ -65,7 +65,7 @@ void CircuitCache::keep(const std::string& key, const Known& found) {
   Entry entry{key, found};
   if (const auto place = places_.find(key); place != places_.end()) {
     // another thread may have kept other forms meanwhile
-    for (std::size_t f = 0; f < kForms; ++f) {
+    for (std::size_t f = 0; f < kFormCount; ++f) {
       const Known& other = place->second->known;
       if (other.shapes[f]) entry.known.shapes[f] = other.shapes[f];
       if (other.programs[f]) entry.known.programs[f] = other.programs[f];

@@ -34,8 +34,8 @@ class CircuitCache {
  private:
   /// Of one key.
   struct Known {
-    std::array<std::shared_ptr<const Shape>, kForms> shapes;
-    std::array<Ready, kForms> programs;
+    std::array<std::shared_ptr<const Shape>, kFormCount> shapes;
+    std::array<Ready, kFormCount> programs;
     u64 bytes() const;
   };
   struct Entry {

@@ -80,8 +80,10 @@ IntegerEvaluator::Checked checked(const IntegerEvaluator& ev, const char* name,
 Integers shifted(const IntegerEvaluator& ev, const Integers& a, const Integers& count,
                  Direction direction, Fill fill) {
   if (count.is_signed())
-    throw StateError("shift by signed integers, expected unsigned ones: convert() makes them",
-                     {{"found", "signed"}, {"expected", "unsigned"}});
+    throw StateError(
+        "shift by signed integers, expected unsigned ones, which a conversion makes (convert, in "
+        "Python cast)",
+        {{"found", "signed"}, {"expected", "unsigned"}});
   Job job(ev, ContentKey("shift").add(u64(direction)).add(u64(fill)), a.size());
   const auto x = job.operand(a), by = job.operand(count);
   return job.integers(a.bits(), a.is_signed(), [&](Circuit& circuit, Form, const auto& in) {

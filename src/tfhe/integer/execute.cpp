@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "crenel/core/watch.h"
 #include "tfhe/evaluator_state.h"
@@ -104,11 +105,11 @@ class Run {
   }
 
   // The functions of a rotation one behind the other, as a look-up with several outputs reads them.
-  std::vector<u8> table_of(const Rotation& rotation) const {
+  std::string table_of(const Rotation& rotation) const {
     const Circuit::Node& first = circuit_.nodes()[rotation.nodes[0]];
     if (first.is_signed()) return {first.table.begin(), first.table.end()};
     const u32 part = kMessages / rotation.outputs;
-    std::vector<u8> table(kMessages);
+    std::string table(kMessages, 0);
     for (std::size_t s = 0; s < rotation.nodes.size(); ++s)
       std::copy_n(circuit_.nodes()[rotation.nodes[s]].table.begin(), part,
                   table.begin() + static_cast<std::ptrdiff_t>(s * part));
@@ -118,13 +119,13 @@ class Run {
   void rotate(std::span<const Rotation* const> rotations, u32 outputs) {
     std::vector<SelectedSum> arguments;
     std::vector<Lut> tables;
-    std::map<std::vector<u8>, u32> known;
+    std::map<std::string, u32> known;
     std::vector<u32> index;
     arguments.reserve(rotations.size());
     index.reserve(rotations.size() * size_);
     for (const Rotation* rotation : rotations) {
       arguments.push_back(selected(argument_of(*rotation)));
-      const std::vector<u8> table = table_of(*rotation);
+      const std::string table = table_of(*rotation);
       const auto [at, is_new] = known.try_emplace(table, static_cast<u32>(tables.size()));
       if (is_new) tables.push_back({{table.begin(), table.end()}, 0});
       index.insert(index.end(), size_, at->second);

@@ -186,7 +186,7 @@ u64 Shape::turns(u64 size, u32 processors) const {
   return turns;
 }
 
-Form choose(std::span<const std::shared_ptr<const Shape>, kForms> shapes, u64 size,
+Form choose(std::span<const std::shared_ptr<const Shape>, kFormCount> shapes, u64 size,
             u32 processors) {
   const auto cost = [&](Form form) {
     const Shape& shape = *shapes[index_of(form)];
