@@ -4,7 +4,7 @@ and src/tfhe/step_times.h, by which an evaluator with keys of several steps choo
     python tools/gen_lookups.py                      # from the files that are in use
     python tools/gen_lookups.py --files A.json,B.json   # from others: of kind crenel-lookups, or what
                                                         # torus_tune measured of look-ups of a set for tables
-    python tools/gen_lookups.py --files A.json --pages  # and what is predicted from them: tools/gen_integers.py
+    python tools/gen_lookups.py --files A.json --pages  # and the pages that are predicted from them
     python tools/gen_lookups.py --check              # exit code 1 where it is stale
 
 Of every batch the fastest step that was measured, and under "steps" each by itself. A batch takes no longer
@@ -125,7 +125,9 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--files", default="", help="of bench/results, by commas; default: those in use")
-    parser.add_argument("--pages", action="store_true", help="write the pages that are predicted from it, too")
+    parser.add_argument(
+        "--pages", action="store_true", help="write the pages that are predicted from it, too"
+    )
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args(arguments)
     names = [name for name in options.files.split(",") if name]

@@ -69,7 +69,8 @@ struct Program {
 };
 
 /// Of several forms' shapes the one with fewest turns, at equal turns with fewest rotations.
-Form choose(std::span<const std::shared_ptr<const Shape>, kFormCount> shapes, u64 size, u32 processors);
+Form choose(std::span<const std::shared_ptr<const Shape>, kFormCount> shapes, u64 size,
+            u32 processors);
 
 /// What of a set circuits depend on.
 struct Room {
