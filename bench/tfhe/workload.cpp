@@ -117,29 +117,29 @@ void Check::run_tables(tfhe::Client& client, const tfhe::Evaluator& ev, u64 want
                        std::mt19937_64& rng) {
   const u64 entries = ev.context().params().spec().plain_modulus / 2;
   const std::vector<SumTerm> terms = largest_sum(entries, ev.context().params().spec().max_norm2);
-  const std::size_t count_of_terms = terms.size();
   norm2 = 0;
   for (const SumTerm& term : terms) norm2 += static_cast<double>(term.factor * term.factor);
-  std::vector<std::vector<u64>> x(count_of_terms, std::vector<u64>(batch));
+  std::vector<std::vector<u64>> x(terms.size(), std::vector<u64>(batch));
   std::vector<u64> z(batch), found;
   tfhe::Lut lut{std::vector<u64>(entries)};
   while (operations < wanted) {
     std::vector<Ciphertext> c;
-    for (std::size_t which = 0; which < count_of_terms; ++which) {
+    for (std::size_t which = 0; which < terms.size(); ++which) {
       for (u64& m : x[which]) m = rng() % terms[which].limit;
       c.push_back(ev.refresh(client.encrypt(x[which])));
     }
-    for (std::size_t step = 0; step < kChain && operations < wanted; ++step) {
-      const std::size_t which = step % count_of_terms;  // whose place the result takes
+    for (std::size_t step = 0, next = 0; step < kChain && operations < wanted; ++step) {
+      const std::size_t which = next;  // whose place the result takes
+      next = next + 1 < terms.size() ? next + 1 : 0;
       const u64 limit = terms[which].limit;
       for (u64& y : lut.table) y = rng() % limit;
       std::vector<tfhe::Term> sum;
-      for (std::size_t t = 0; t < count_of_terms; ++t)
+      for (std::size_t t = 0; t < terms.size(); ++t)
         sum.push_back({&c[t], static_cast<i64>(terms[t].factor)});
       Ciphertext result = ev.lut(ev.linear(sum), lut);
       for (u64 i = 0; i < batch; ++i) {
         u64 argument = 0;
-        for (std::size_t t = 0; t < count_of_terms; ++t) argument += terms[t].factor * x[t][i];
+        for (std::size_t t = 0; t < terms.size(); ++t) argument += terms[t].factor * x[t][i];
         z[i] = lut.table[argument];
       }
       count(client, result, z, found);
