@@ -4,6 +4,7 @@ and src/tfhe/step_times.h, by which an evaluator with keys of several steps choo
     python tools/gen_lookups.py                      # from the files that are in use
     python tools/gen_lookups.py --files A.json,B.json   # from others: of kind crenel-lookups, or what
                                                         # torus_tune measured of look-ups of a set for tables
+    python tools/gen_lookups.py --files A.json --pages  # and the pages that are predicted from them
     python tools/gen_lookups.py --check              # exit code 1 where it is stale
 
 Of every batch the fastest step that was measured, and under "steps" each by itself. A batch takes no longer
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -123,6 +125,9 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--files", default="", help="of bench/results, by commas; default: those in use")
+    parser.add_argument(
+        "--pages", action="store_true", help="write the pages that are predicted from it, too"
+    )
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args(arguments)
     names = [name for name in options.files.split(",") if name]
@@ -138,6 +143,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{file.relative_to(ROOT)} is stale: run python tools/gen_lookups.py", file=sys.stderr)
         else:
             file.write_text(wanted, encoding="utf-8")
+    if options.pages and not options.check:  # a process of its own, which reads what was written
+        return subprocess.run([sys.executable, str(ROOT / "tools/gen_integers.py")], check=False).returncode
     return 1 if options.check and stale else 0
 
 

@@ -23,7 +23,7 @@ std::optional<TfheOptions> parse_tfhe_options(const Words& words) {
       .flag("--include-transfers", o.transfers, "also with copies from and to host memory")
       .number("--verify", o.verify, "gates or look-ups of a long check of failures; default none")
       .flag("--no-latency", o.no_latency, "do not time a single row as well")
-      .flag("--once", o.once, "two calls and no timing, for profilers")
+      .flag("--once", o.once, "two calls and no timing, for profilers; then what --verify asks for")
       .flag("--quick", o.quick, "fewer repetitions")
       .json(o.json);
   if (!arguments.parse(words)) return std::nullopt;

@@ -143,8 +143,12 @@ bool TfheBench::verify(Recorder& recorder) {
   Check check;
   check.run(client_, ev_, o_.verify, o_.batch, rng_);
   const double operations = static_cast<double>(check.operations);
+  std::printf("  %llu checked at squared factors of %g: %llu failures\n",
+              static_cast<unsigned long long>(check.operations), check.norm2,
+              static_cast<unsigned long long>(check.failed));
   recorder.note("verified",
                 Json::Object{{"operations", check.operations},
+                             {"norm2", check.norm2},
                              {"failures", check.failed},
                              {"expected_failures", operations * std::exp2(params_.p_fail_log2())},
                              {"phase_std", std::sqrt(check.squares / operations)},
@@ -162,12 +166,12 @@ int TfheBench::run(const Words& words) {
   if (o_.once) {
     for (int i = 0; i < 2; ++i) call(work)();
     context_.stream().synchronize();
-    return 0;
+    if (o_.verify == 0) return 0;
   }
   Recorder recorder("tfhe", words);
-  time(recorder, "resident", work, call(work), 0.0);
-  if (o_.transfers) transfers(recorder, work);
-  if (!o_.no_latency) {
+  if (!o_.once) time(recorder, "resident", work, call(work), 0.0);
+  if (!o_.once && o_.transfers) transfers(recorder, work);
+  if (!o_.once && !o_.no_latency) {
     const Workload single = draw(client_, op_, params_.slots().value, rng_);
     time(recorder, "latency", single, call(single), 0.0);
   }

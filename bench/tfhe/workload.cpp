@@ -8,7 +8,7 @@ using tfhe::Ciphertext;
 
 namespace {
 
-constexpr int kChain = 16;  // steps, then fresh messages: long chains degenerate
+constexpr std::size_t kChain = 16;  // steps, then fresh messages: long chains degenerate
 
 }  // namespace
 
@@ -55,6 +55,29 @@ std::string digest(const tfhe::Client& client, const std::vector<Ciphertext>& ou
   return digest({reinterpret_cast<const u8*>(all.data()), all.size() * sizeof(u64)});
 }
 
+std::vector<SumTerm> largest_sum(u64 entries, double max_norm2) {
+  std::vector<SumTerm> terms;
+  u64 room = entries - 1, squares = static_cast<u64>(max_norm2);
+  for (u64 factor = entries / 2; factor > 0;) {
+    if (factor > room || factor * factor > squares) {
+      --factor;
+      continue;
+    }
+    terms.push_back({factor, 2});  // a bit
+    room -= factor, squares -= factor * factor;
+  }
+  // What is left of the argument: larger messages, the smallest factors' first.
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (auto term = terms.rbegin(); term != terms.rend(); ++term) {
+      if (term->factor > room) continue;
+      room -= term->factor, ++term->limit;
+      grown = true;
+    }
+  }
+  return terms;
+}
+
 void Check::count(const tfhe::Client& client, const Ciphertext& c, const std::vector<u64>& expected,
                   std::vector<u64>& found) {
   for (const i64 e : client.phase_errors(c, expected)) squares += double(e) * double(e);
@@ -77,7 +100,7 @@ void Check::run_gates(tfhe::Client& client, const tfhe::Evaluator& ev, u64 wante
   while (operations < wanted) {
     for (u64 i = 0; i < batch; ++i) x[i] = rng() & 1, y[i] = rng() & 1;
     Ciphertext a = ev.refresh(client.encrypt(x, 4)), b = ev.refresh(client.encrypt(y, 4));
-    for (int step = 0; step < kChain && operations < wanted; ++step) {
+    for (std::size_t step = 0; step < kChain && operations < wanted; ++step) {
       const auto& kinds = two_input_gates();
       const tfhe::Gate gate = kinds[rng() % kinds.size()];
       Ciphertext c = ev.gate(gate, a, b);
@@ -92,28 +115,36 @@ void Check::run_gates(tfhe::Client& client, const tfhe::Evaluator& ev, u64 wante
 
 void Check::run_tables(tfhe::Client& client, const tfhe::Evaluator& ev, u64 wanted, u64 batch,
                        std::mt19937_64& rng) {
-  // Of L entries: a bit times L / 2 and two numbers below L / 4 make an argument below L, and
-  // their squared factors (L / 2)^2 + 2 are the most that a set of look-up tables promises.
   const u64 entries = ev.context().params().spec().plain_modulus / 2;
-  const auto limit = [&](int which) { return which == 0 ? u64(2) : entries / 4; };
-  std::vector<u64> x[3], z(batch), found;
+  const std::vector<SumTerm> terms = largest_sum(entries, ev.context().params().spec().max_norm2);
+  norm2 = 0;
+  for (const SumTerm& term : terms) norm2 += static_cast<double>(term.factor * term.factor);
+  std::vector<std::vector<u64>> x(terms.size(), std::vector<u64>(batch));
+  std::vector<u64> z(batch), found;
   tfhe::Lut lut{std::vector<u64>(entries)};
   while (operations < wanted) {
     std::vector<Ciphertext> c;
-    for (int which = 0; which < 3; ++which) {
-      x[which].resize(batch);
-      for (u64& m : x[which]) m = rng() % limit(which);
+    for (std::size_t which = 0; which < terms.size(); ++which) {
+      for (u64& m : x[which]) m = rng() % terms[which].limit;
       c.push_back(ev.refresh(client.encrypt(x[which])));
     }
-    for (int step = 0; step < kChain && operations < wanted; ++step) {
-      const int which = step % 3;  // the argument that the result takes the place of
-      for (u64& y : lut.table) y = rng() % limit(which);
-      const tfhe::Term sum[] = {{&c[0], static_cast<i64>(entries / 2)}, {&c[1], 1}, {&c[2], 1}};
+    for (std::size_t step = 0, next = 0; step < kChain && operations < wanted; ++step) {
+      const std::size_t which = next;  // whose place the result takes
+      next = next + 1 < terms.size() ? next + 1 : 0;
+      const u64 limit = terms[which].limit;
+      for (u64& y : lut.table) y = rng() % limit;
+      std::vector<tfhe::Term> sum;
+      for (std::size_t t = 0; t < terms.size(); ++t)
+        sum.push_back({&c[t], static_cast<i64>(terms[t].factor)});
       Ciphertext result = ev.lut(ev.linear(sum), lut);
-      for (u64 i = 0; i < batch; ++i) z[i] = lut.table[entries / 2 * x[0][i] + x[1][i] + x[2][i]];
+      for (u64 i = 0; i < batch; ++i) {
+        u64 argument = 0;
+        for (std::size_t t = 0; t < terms.size(); ++t) argument += terms[t].factor * x[t][i];
+        z[i] = lut.table[argument];
+      }
       count(client, result, z, found);
       // As above; what failed to another message altogether would make the argument too large.
-      for (u64 i = 0; i < batch; ++i) x[which][i] = found[i] < limit(which) ? found[i] : z[i];
+      for (u64 i = 0; i < batch; ++i) x[which][i] = found[i] < limit ? found[i] : z[i];
       c[which] = std::move(result);
     }
   }

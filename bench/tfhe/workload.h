@@ -24,6 +24,14 @@ u64 failures(const tfhe::Client& client, const std::vector<tfhe::Ciphertext>& ou
 /// SHA-256 of the messages.
 std::string digest(const tfhe::Client& client, const std::vector<tfhe::Ciphertext>& outputs);
 
+/// A sum of messages: m times `factor`, each m below `limit`.
+struct SumTerm {
+  u64 factor = 0, limit = 0;
+};
+/// Of terms whose squared factors are max_norm2 in all, or as many as there are below it, with
+/// sums below `entries`: what a look-up of a set for tables may read at most.
+std::vector<SumTerm> largest_sum(u64 entries, double max_norm2);
+
 /// Gates, or of sets for tables look-ups of random tables at the largest sums that the set
 /// promises; inputs come from bootstraps (as the failure probability is stated for), results are
 /// decrypted one by one, with the variance of their phases.
@@ -31,6 +39,7 @@ class Check {
  public:
   u64 operations = 0, failed = 0;
   double squares = 0.0;
+  double norm2 = 2.0;  ///< squared factors of what was read: of gates of two inputs 2
   void run(tfhe::Client& client, const tfhe::Evaluator& ev, u64 wanted, u64 batch,
            std::mt19937_64& rng);
 

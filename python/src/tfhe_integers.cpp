@@ -221,14 +221,14 @@ void bind_tfhe_integers(nb::module_& m) {
   m.def(
       "tfhe_integer_cost",
       [](const std::string& operation, u32 bits, bool is_signed, const std::string& form, u64 size,
-         u32 processors, double max_norm2) {
+         u32 processors, double max_norm2, bool free_outputs) {
         const auto cost =
             tfhe::integer_cost(operation, bits, is_signed, tfhe::circuit_form_from_string(form),
-                               size, processors, max_norm2);
+                               size, processors, max_norm2, free_outputs);
         return std::make_tuple(cost.bootstraps, cost.key_switches, cost.depth, cost.rounds);
       },
       "operation"_a, "bits"_a, "signed"_a, "form"_a = "automatic", "size"_a = 1, "processors"_a = 1,
-      "max_norm2"_a = 25.0);
+      "max_norm2"_a = 25.0, "free_outputs"_a = true);
 }
 
 }  // namespace crenel::python

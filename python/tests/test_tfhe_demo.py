@@ -156,3 +156,16 @@ def test_params_commands(run):
     for name in tfhe.preset_names():
         assert run("params", "explain", name)[0] == 0
     assert crenel.tfhe is tfhe
+
+
+@pytest.mark.parametrize("name, norm2", [("toy-lut4", 30), ("lut4-128", 66), ("toy-raising", 2)])
+def test_failures_are_checked_at_the_sums_of_each_set(run, tmp_path, name, norm2):
+    file = tmp_path / "checked.json"
+    code, _, _ = run(
+        *("bench", "tfhe", "--set", name, "--device", "cpu", "--batch", "16"),
+        *("--once", "--verify", "40", "--json", str(file)),
+    )
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert code == 0 and found["results"] == []  # --once times nothing, and checks all the same
+    assert found["verified"]["norm2"] == norm2 and found["verified"]["operations"] >= 40
+    assert found["verified"]["failures"] == 0

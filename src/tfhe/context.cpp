@@ -1,13 +1,17 @@
 #include "crenel/tfhe/context.h"
 
 #include "crenel/core/error.h"
+#include "tfhe/integer/circuit_cache.h"
 #include "tfhe/objects.h"
 #include "tfhe/params/plan.h"
 
 namespace crenel::tfhe {
 
 Context::State::State(Params params_, std::shared_ptr<device::Device> device_)
-    : params(std::move(params_)), plan(plan_of(params)), device(std::move(device_)) {
+    : params(std::move(params_)),
+      plan(plan_of(params)),
+      device(std::move(device_)),
+      circuits(std::make_shared<radix::CircuitCache>()) {
   if (!device) throw ParameterError("context without a device, expected one", {{"device", "none"}});
   stream = device->shared_stream();
   auto& backend = device::backend_of(*device);

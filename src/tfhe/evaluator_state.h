@@ -116,6 +116,10 @@ struct Evaluator::State {
   /// behind the other: as linear() and concatenate() give them, by one call of the device.
   Ciphertext sums(std::span<const SelectedSum> sums, u64 size) const;
 
+  /// Prepared tables of a padded set on messages that check() passed: `outputs` results of each,
+  /// one after the other, of which those mean something that its table has the room for.
+  Ciphertext looked_up(const Ciphertext& a, const PreparedLut& lut, u32 outputs) const;
+
   /// The view of one test polynomial, made by `make` on first use and kept by the context.
   template <class Make>
   device::LutView function(const ContentKey& key, Make make) const {

@@ -274,17 +274,21 @@ Ciphertext Evaluator::lut(const Ciphertext& a, std::span<const Lut> luts,
     if (outputs > 1 && lut.table.size() > limit)
       throw ParameterError(cat("a signed table has one output, got ", outputs),
                            {{"outputs", outputs}, {"expected", 1}});
-  const PreparedLut prepared = s.context.prepare(luts, index, a.plain_modulus());
-  const PreparedLut::Data& f = prepared.data();
-  judge(s, a.data(), f);
+  return s.looked_up(a, s.context.prepare(luts, index, a.plain_modulus()), outputs);
+}
+
+Ciphertext Evaluator::State::looked_up(const Ciphertext& a, const PreparedLut& lut,
+                                       u32 outputs) const {
+  const PreparedLut::Data& f = lut.data();
+  tfhe::judge(*this, a.data(), f);
   const u64 rows = a.data().rows();
-  device::LutView view = lut_view(s.plan(), *f.tables, f.index.get());
+  device::LutView view = lut_view(plan(), *f.tables, f.index.get());
   view.outputs = outputs;
-  const watch::Task task(s.units(rows), "bootstraps");
-  Ciphertext result = s.wrap(s.bootstrapped(a.data().payload.as<const u32>(), rows, view),
-                             a.size() * outputs, f.out_modulus, s.log_q(),
-                             outputs == 1 ? s.bootstrap_noise(a.size(), s.log_q())
-                                          : s.bootstrap_noise(a.size(), outputs, s.log_q()));
+  const watch::Task task(units(rows), "bootstraps");
+  Ciphertext result = wrap(bootstrapped(a.data().payload.as<const u32>(), rows, view),
+                           a.size() * outputs, f.out_modulus, log_q(),
+                           outputs == 1 ? bootstrap_noise(a.size(), log_q())
+                                        : bootstrap_noise(a.size(), outputs, log_q()));
   result.data().bound = f.bound;
   return result;
 }

@@ -50,6 +50,9 @@ struct Ciphertext::Data : CiphertextShape {
 };
 
 struct ListRing;
+namespace radix {
+class CircuitCache;
+}
 
 struct Context::State {
   State(Params params, std::shared_ptr<device::Device> device);
@@ -66,9 +69,11 @@ struct Context::State {
   /// never dropped: graphs read them.
   mutable DeviceCache functions;
   /// Test polynomials of users' tables.
-  mutable DeviceCache tables{u64(64) << 20, 256};
-  /// Which table each message takes.
-  mutable DeviceCache indices{u64(32) << 20, 256};
+  mutable DeviceCache tables{u64(64) << 20, 1024};
+  /// Which table each message takes: a call of a division each, of which there are hundreds.
+  mutable DeviceCache indices{u64(32) << 20, 4096};
+  /// Circuits of integers, on the host.
+  std::shared_ptr<radix::CircuitCache> circuits;
 
   /// The kernels of this plan for ciphertexts modulo 2^log_modulus with `slots` messages a row:
   /// blind rotation by the same keys (slots as in the plan), or conversions of rows of another

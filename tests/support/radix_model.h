@@ -71,14 +71,21 @@ class RadixModel {
 
 /// What a schedule must keep: rotations have room for their functions, and every sum is quiet
 /// enough where errors of one rotation count as one.
-inline void expect_runnable(const Circuit& circuit, const Blocks& outputs, bool few_calls = false) {
-  const auto plan = tfhe::radix::schedule(circuit, outputs, few_calls);
+inline void expect_runnable(const Circuit& circuit, const Blocks& outputs,
+                            tfhe::radix::Calls calls) {
+  const auto plan = tfhe::radix::schedule(circuit, outputs, calls);
   std::map<u32, std::size_t> rotation_of;
   std::size_t count = 0;
   for (std::size_t round = 0; round < plan.rounds.size(); ++round) {
     for (const auto& rotation : plan.rounds[round]) {
       ++count;
       EXPECT_LE(rotation.nodes.size(), rotation.outputs);
+      if (calls == tfhe::radix::Calls::one)  // one call a round
+        EXPECT_EQ(rotation.call_outputs, plan.rounds[round][0].call_outputs);
+      else
+        EXPECT_EQ(rotation.call_outputs, rotation.outputs);
+      EXPECT_EQ(rotation.call_outputs % rotation.outputs, 0u);
+      EXPECT_LT(rotation.result(rotation.nodes.size() - 1), rotation.call_outputs);
       for (const u32 node : rotation.nodes) {
         const auto& argument = circuit.nodes()[node].argument;
         EXPECT_EQ(circuit.nodes()[node].round, round);
@@ -107,7 +114,12 @@ inline void expect_runnable(const Circuit& circuit, const Blocks& outputs, bool 
   for (const auto& [node, rotation] : rotation_of)
     EXPECT_LE(noise(circuit.nodes()[node].argument), circuit.max_norm2());
   for (const Sum& output : outputs) EXPECT_LE(output.terms.size(), 1u);
-  if (!few_calls) expect_runnable(circuit, outputs, true);
+}
+
+inline void expect_runnable(const Circuit& circuit, const Blocks& outputs) {
+  for (const auto calls :
+       {tfhe::radix::Calls::equal, tfhe::radix::Calls::filled, tfhe::radix::Calls::one})
+    expect_runnable(circuit, outputs, calls);
 }
 
 /// Blocks of integers, as inputs of a model.

@@ -220,8 +220,10 @@ struct IntegerCost {
 std::vector<std::string> integer_operations();
 /// Of two encrypted operands of `bits` bits, or as the name says. ParameterError for other names.
 /// `form` automatic: that of `size` integers on a device of so many processors. `max_norm2`: of the
-/// set (Spec::max_norm2), 25 or more.
+/// set (Spec::max_norm2), 25 or more. `free_outputs`: of sets with groups, where further results of
+/// a rotation cost no key switch, so that all rotations of a round are one call.
 IntegerCost integer_cost(std::string_view operation, u32 bits, bool is_signed, CircuitForm form,
-                         u64 size = 1, u32 processors = 1, double max_norm2 = 25.0);
+                         u64 size = 1, u32 processors = 1, double max_norm2 = 25.0,
+                         bool free_outputs = true);
 
 }  // namespace crenel::tfhe

@@ -214,8 +214,10 @@ def _measure(
     run, clear = OPERATIONS[name]
     kind, size, form = arrays[0].type, arrays[0].size, ev.circuits
     processors = ev.context.device.processors
-    norm2 = ev.context.params.max_norm2
-    bootstraps, _, depth, _ = _crenel.tfhe_integer_cost(name, kind.bits, False, form, size, processors, norm2)
+    norm2, groups = ev.context.params.max_norm2, bool(ev.context.params.numbers["group"])
+    bootstraps, _, depth, _ = _crenel.tfhe_integer_cost(
+        name, kind.bits, False, form, size, processors, norm2, groups
+    )
     result = Measured(name, kind.name, size, form, bootstraps, depth, predicted(name, kind.bits, norm2))
     if bootstraps > most:
         result.skipped = f"more than the limit: {bootstraps} bootstraps"

@@ -5,6 +5,19 @@
 
 namespace crenel::tfhe::radix {
 
+namespace {
+
+u64 mixed(u64 hash, u64 value) { return (hash ^ value) * 0x100000001b3u; }  // FNV-1a, by words
+
+}  // namespace
+
+u64 Sum::hash() const {
+  u64 hash = mixed(0xcbf29ce484222325u, static_cast<u64>(constant));
+  for (const auto& [node, factor] : terms)
+    hash = mixed(mixed(hash, node), static_cast<u64>(factor));
+  return hash;
+}
+
 double Sum::norm2() const {
   double sum = 0;
   for (const auto& [node, factor] : terms)
@@ -21,6 +34,7 @@ Sum Sum::within(i64 l, i64 h) const {
 
 Sum operator+(const Sum& a, const Sum& b) {
   Sum sum;
+  sum.terms.reserve(a.terms.size() + b.terms.size());
   auto x = a.terms.begin(), y = b.terms.begin();
   while (x != a.terms.end() || y != b.terms.end()) {
     if (y == b.terms.end() || (x != a.terms.end() && x->first < y->first)) {
@@ -65,19 +79,39 @@ Blocks Circuit::inputs(u32 count) {
   return blocks;
 }
 
+void Circuit::finish() {
+  known_ = {};
+  nodes_.shrink_to_fit();
+}
+
+u64 Circuit::bytes() const {
+  u64 sum = nodes_.capacity() * sizeof(Node);
+  for (const Node& node : nodes_) sum += node.argument.heap_bytes();
+  return sum;
+}
+
 Sum Circuit::add_node(const Sum& x, Node node, i64 least, i64 most) {
   assert(x.norm2() <= max_norm2_);
-  for (const auto& [input, factor] : x.terms)
-    node.round = std::max(node.round, nodes_[input].round + 1);
-  node.argument = x;
-  const auto [known, is_new] =
-      known_.try_emplace({{x.terms, x.constant}, node.table}, static_cast<u32>(nodes_.size()));
-  if (is_new) {
+  u64 hash = x.hash();
+  for (const u8 entry : node.table) hash = mixed(hash, entry);
+  u32 at = static_cast<u32>(nodes_.size());
+  const auto [first, last] = known_.equal_range(hash);
+  const auto equal = std::find_if(first, last, [&](const auto& known) {
+    const Node& other = nodes_[known.second];
+    return other.table == node.table && other.argument.same_value(x);
+  });
+  if (equal != last) {
+    at = equal->second;
+  } else {
+    for (const auto& [input, factor] : x.terms)
+      node.round = std::max(node.round, nodes_[input].round + 1);
+    node.argument = x;
+    known_.emplace(hash, at);
     rounds_ = std::max(rounds_, node.round);
     nodes_.push_back(std::move(node));
   }
   Sum sum;
-  sum.terms = {{known->second, 1}};
+  sum.terms = {{at, 1}};
   sum.low = least;
   sum.high = most;
   return sum;

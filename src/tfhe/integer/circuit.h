@@ -4,7 +4,7 @@
 
 #include <array>
 #include <functional>
-#include <map>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -33,6 +33,12 @@ struct Sum {
   double norm2() const;
   /// The same sum, known by its maker to lie in [low, high].
   Sum within(i64 l, i64 h) const;
+  /// Do both have the same value, whatever the nodes have? What is known of it may differ.
+  bool same_value(const Sum& other) const {
+    return constant == other.constant && terms == other.terms;
+  }
+  u64 hash() const;  ///< of the value
+  u64 heap_bytes() const { return terms.capacity() * sizeof terms[0]; }
 };
 
 Sum operator+(const Sum& a, const Sum& b);
@@ -44,6 +50,9 @@ using Blocks = std::vector<Sum>;
 /// Few rotations one after the other, few rounds of many at once, or rounds between: the same
 /// results (schedule.h chooses).
 enum class Form : u8 { lean, middle, fast };
+inline constexpr std::size_t kFormCount = 3;
+inline constexpr std::array<Form, kFormCount> kAllForms{Form::lean, Form::middle, Form::fast};
+constexpr std::size_t index_of(Form form) { return static_cast<std::size_t>(form); }
 
 /// Values of 0..15 and then of -16..-1. Zero where the argument cannot be; of arguments that may be
 /// negative, modulo 32, what keeps f(v) + f(v - 16) the same for all v.
@@ -82,13 +91,15 @@ class Circuit {
   u32 rounds() const { return rounds_; }
   /// Functions looked up; several of one argument may share a rotation (schedule.h).
   u64 look_ups() const { return nodes_.size() - inputs_; }
+  /// No look-ups are added from now on: what finds equal ones goes.
+  void finish();
+  u64 bytes() const;  ///< of host memory, about
 
  private:
   Sum add_node(const Sum& x, Node node, i64 least, i64 most);
 
-  using Key = std::pair<std::pair<std::vector<std::pair<u32, i64>>, i64>, Table>;
   std::vector<Node> nodes_;
-  std::map<Key, u32> known_;
+  std::unordered_multimap<u64, u32> known_;  ///< look-ups by a hash of argument and table
   u32 inputs_ = 0;
   u32 rounds_ = 0;
   double max_norm2_;

@@ -4,6 +4,7 @@
 
 #include "crenel/core/error.h"
 #include "tfhe/integer/checks.h"
+#include "tfhe/integer/circuit_cache.h"
 #include "tfhe/integer/division.h"
 #include "tfhe/integer/schedule.h"
 
@@ -193,21 +194,26 @@ std::vector<std::string> integer_operations() {
 }
 
 IntegerCost integer_cost(std::string_view operation, u32 bits, bool is_signed, CircuitForm form,
-                         u64 size, u32 processors, double max_norm2) {
+                         u64 size, u32 processors, double max_norm2, bool free_outputs) {
   radix::check_bits(bits);
   if (!(max_norm2 >= radix::kMaxNorm2))
     throw ParameterError(cat("max_norm2 is ", max_norm2, ", expected at least ", radix::kMaxNorm2),
                          {{"max_norm2", max_norm2}});
   for (const auto& [name, build] : operations()) {
     if (name != operation) continue;
-    const auto program = radix::compose(
-        form, size, std::max(processors, 1u), max_norm2,
-        [&, &build = build](Circuit& circuit, Form f) {  // clang before 16 captures no bindings
-          return build(Operands{circuit, bits, is_signed, f});
+    // what choose() takes; a cache that nobody keeps compares the forms
+    radix::CircuitCache circuits;
+    const auto program = circuits.get(
+        ContentKey("cost"), form, size, std::max(processors, 1u),
+        [&, &build = build](Form chosen) {  // clang before 16 captures no bindings
+          return radix::made(chosen, {max_norm2, free_outputs}, [&](Circuit& circuit, Form f) {
+            return build(Operands{circuit, bits, is_signed, f});
+          });
         });
-    IntegerCost cost{program.plan.rotations(), program.plan.outputs(), program.plan.depth(), {}};
+    const radix::Schedule& plan = program->plan;
+    IntegerCost cost{plan.rotations(), plan.outputs(), plan.depth(), {}};
     for (u32 round = 1; round <= cost.depth; ++round)
-      cost.rounds.push_back(program.plan.rounds[round].size());
+      cost.rounds.push_back(plan.rounds[round].size());
     return cost;
   }
   throw ParameterError(cat("unknown operation of integers '", std::string(operation), "'"),

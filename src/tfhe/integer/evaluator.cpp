@@ -27,18 +27,21 @@ void check_count(u32 count, u32 bits) {
 Integers extreme(const IntegerEvaluator& ev, const IntegerOperand& a, const IntegerOperand& b,
                  Comparison takes_first) {
   const bool is_signed = radix::encrypted_of(a, b).is_signed();
-  return binary(ev, a, b, [&](Circuit& circuit, const Blocks& x, const Blocks& y, Form form) {
-    const Sum first =
-        radix::compare(circuit, takes_first, x, y, is_signed, form, radix::kCondition);
-    return radix::select(circuit, first, x, y);
-  });
+  const ContentKey recipe = ContentKey("extreme").add(u64(takes_first));
+  return binary(
+      ev, recipe, a, b, [&](Circuit& circuit, const Blocks& x, const Blocks& y, Form form) {
+        const Sum first =
+            radix::compare(circuit, takes_first, x, y, is_signed, form, radix::kCondition);
+        return radix::select(circuit, first, x, y);
+      });
 }
 
 Integers blockwise(const IntegerEvaluator& ev, const IntegerOperand& a, const IntegerOperand& b,
-                   u64 (*f)(u64, u64)) {
-  return binary(ev, a, b, [&](Circuit& circuit, const Blocks& x, const Blocks& y, Form) {
-    return radix::blockwise(circuit, x, y, f);
-  });
+                   const char* name, u64 (*f)(u64, u64)) {
+  return binary(ev, ContentKey(name), a, b,
+                [&](Circuit& circuit, const Blocks& x, const Blocks& y, Form) {
+                  return radix::blockwise(circuit, x, y, f);
+                });
 }
 
 }  // namespace
@@ -82,31 +85,32 @@ Integers IntegerEvaluator::trivial_words(std::span<const u64> words, u32 bits,
 }
 
 Integers IntegerEvaluator::add(const IntegerOperand& a, const IntegerOperand& b) const {
-  return modular(*this, a, b, radix::add);
+  return modular(*this, ContentKey("add"), a, b, radix::add);
 }
 
 Integers IntegerEvaluator::sub(const IntegerOperand& a, const IntegerOperand& b) const {
   if (b.integers() == nullptr) return add(a, -b.value(radix::encrypted_of(a, b).is_signed()));
-  return modular(*this, a, b, [](Circuit& circuit, const Blocks& x, const Blocks& y, Form form) {
-    return radix::subtract(circuit, x, y, form);
-  });
+  return modular(*this, ContentKey("subtract"), a, b,
+                 [](Circuit& circuit, const Blocks& x, const Blocks& y, Form form) {
+                   return radix::subtract(circuit, x, y, form);
+                 });
 }
 
 Integers IntegerEvaluator::mul(const IntegerOperand& a, const IntegerOperand& b) const {
-  return modular(*this, a, b, radix::multiply);
+  return modular(*this, ContentKey("multiply"), a, b, radix::multiply);
 }
 
 Integers IntegerEvaluator::neg(const Integers& a) const { return sub(u64(0), a); }
 
 Integers IntegerEvaluator::abs(const Integers& a) const {
   if (!a.is_signed()) return a.clone();
-  return unary(*this, a, radix::absolute);
+  return unary(*this, ContentKey("absolute"), a, radix::absolute);
 }
 
 Ciphertext IntegerEvaluator::compare(Comparison comparison, const IntegerOperand& a,
                                      const IntegerOperand& b) const {
   const Integers& like = radix::encrypted_like(a, b);
-  Job job(*this, like.size());
+  Job job(*this, ContentKey("compare").add(u64(comparison)), like.size());
   const auto x = job.operand(a, like), y = job.operand(b, like);
   auto holds = job.run([&](Circuit& circuit, Form form, const auto& in) {
     return Blocks{radix::compare(circuit, comparison, in(x), in(y), like.is_signed(), form)};
@@ -125,7 +129,7 @@ Integers IntegerEvaluator::max(const IntegerOperand& a, const IntegerOperand& b)
 std::pair<Integers, Integers> IntegerEvaluator::min_max(const IntegerOperand& a,
                                                         const IntegerOperand& b) const {
   const Integers& like = radix::encrypted_like(a, b);
-  Job job(*this, like.size());
+  Job job(*this, ContentKey("exchange"), like.size());
   const auto x = job.operand(a, like), y = job.operand(b, like);
   auto blocks = job.run([&](Circuit& circuit, Form form, const auto& in) {
     return radix::exchange(circuit, in(x), in(y), like.is_signed(), form);
@@ -137,7 +141,7 @@ std::pair<Integers, Integers> IntegerEvaluator::min_max(const IntegerOperand& a,
 Integers IntegerEvaluator::select(const Ciphertext& condition, const IntegerOperand& a,
                                   const IntegerOperand& b) const {
   const Integers& like = radix::encrypted_like(a, b);
-  Job job(*this, like.size());
+  Job job(*this, ContentKey("choose"), like.size());
   const auto x = job.operand(a, like), y = job.operand(b, like), c = job.condition(condition);
   return job.integers(like.bits(), like.is_signed(), [&](Circuit& circuit, Form, const auto& in) {
     return radix::choose(circuit, in(c)[0], in(x), in(y));
@@ -146,23 +150,26 @@ Integers IntegerEvaluator::select(const Ciphertext& condition, const IntegerOper
 
 Integers IntegerEvaluator::shift_left(const Integers& a, u32 count) const {
   check_count(count, a.bits());
-  return unary(*this, a, [&](Circuit& circuit, const Blocks& x, Form) {
-    return radix::shift_left(circuit, x, count);
-  });
+  return unary(*this, ContentKey("shift left").add(count), a,
+               [&](Circuit& circuit, const Blocks& x, Form) {
+                 return radix::shift_left(circuit, x, count);
+               });
 }
 
 Integers IntegerEvaluator::shift_right(const Integers& a, u32 count) const {
   check_count(count, a.bits());
-  return unary(*this, a, [&](Circuit& circuit, const Blocks& x, Form) {
-    return radix::shift_right(circuit, x, count, a.is_signed());
-  });
+  return unary(*this, ContentKey("shift right").add(count), a,
+               [&](Circuit& circuit, const Blocks& x, Form) {
+                 return radix::shift_right(circuit, x, count, a.is_signed());
+               });
 }
 
 Integers IntegerEvaluator::rotate_left(const Integers& a, u32 count) const {
   check_count(count, a.bits());
-  return unary(*this, a, [&](Circuit& circuit, const Blocks& x, Form) {
-    return radix::rotate(x, count, radix::Direction::left, circuit);
-  });
+  return unary(*this, ContentKey("rotate left").add(count), a,
+               [&](Circuit& circuit, const Blocks& x, Form) {
+                 return radix::rotate(x, count, radix::Direction::left, circuit);
+               });
 }
 
 Integers IntegerEvaluator::rotate_right(const Integers& a, u32 count) const {
@@ -171,26 +178,27 @@ Integers IntegerEvaluator::rotate_right(const Integers& a, u32 count) const {
 }
 
 Integers IntegerEvaluator::bit_and(const IntegerOperand& a, const IntegerOperand& b) const {
-  return blockwise(*this, a, b, [](u64 u, u64 v) { return u & v; });
+  return blockwise(*this, a, b, "and", [](u64 u, u64 v) { return u & v; });
 }
 
 Integers IntegerEvaluator::bit_or(const IntegerOperand& a, const IntegerOperand& b) const {
-  return blockwise(*this, a, b, [](u64 u, u64 v) { return u | v; });
+  return blockwise(*this, a, b, "or", [](u64 u, u64 v) { return u | v; });
 }
 
 Integers IntegerEvaluator::bit_xor(const IntegerOperand& a, const IntegerOperand& b) const {
-  return blockwise(*this, a, b, [](u64 u, u64 v) { return u ^ v; });
+  return blockwise(*this, a, b, "xor", [](u64 u, u64 v) { return u ^ v; });
 }
 
 Integers IntegerEvaluator::bit_not(const Integers& a) const {
-  return unary(*this, a, [](Circuit&, const Blocks& x, Form) { return radix::bit_not(x); });
+  return unary(*this, ContentKey("not"), a,
+               [](Circuit&, const Blocks& x, Form) { return radix::bit_not(x); });
 }
 
 Integers IntegerEvaluator::sum(std::span<const Integers* const> parts) const {
   if (parts.empty())
     throw ParameterError("sum of no integers, expected at least one", {{"parts", "0"}});
   const Integers& like = *parts[0];
-  Job job(*this, like.size());
+  Job job(*this, ContentKey("sum"), like.size());
   std::vector<Job::Operand> operands;
   for (const Integers* part : parts) {
     radix::check_pair(like, *part);
@@ -213,7 +221,7 @@ Integers IntegerEvaluator::sum_messages(std::span<const Ciphertext* const> parts
   if (parts.empty())
     throw ParameterError("sum of no messages, expected at least one", {{"parts", "0"}});
   radix::check_bits(bits);
-  Job job(*this, parts[0]->size());
+  Job job(*this, ContentKey("sum of messages"), parts[0]->size());
   std::vector<Job::Operand> operands;
   for (const Ciphertext* part : parts) operands.push_back(job.message(*part));
   return job.integers(bits, is_signed, [&](Circuit& circuit, Form form, const auto& in) {

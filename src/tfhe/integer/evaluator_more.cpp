@@ -49,11 +49,12 @@ Blocks joined(Blocks first, const Blocks& second) {
 /// operands -> blocks of the quotient, of the remainder or of both.
 template <class Pick>
 std::vector<Ciphertext> divided(const IntegerEvaluator& ev, const IntegerOperand& a,
-                                const IntegerOperand& b, bool floored, const Pick& pick) {
+                                const IntegerOperand& b, bool floored, const char* parts,
+                                const Pick& pick) {
   const Integers& like = radix::encrypted_like(a, b);
   if (b.integers() == nullptr && b.value(like.is_signed()).zero())
     throw ParameterError("division by a public 0, expected another divisor", {{"divisor", 0}});
-  Job job(ev, like.size());
+  Job job(ev, ContentKey(parts).add(u64(floored)), like.size());
   const auto x = job.operand(a, like), y = job.operand(b, like);
   return job.run([&](Circuit& circuit, Form form, const auto& in) {
     return pick(like.is_signed() ? radix::divide_signed(circuit, in(x), in(y), floored, form)
@@ -62,10 +63,11 @@ std::vector<Ciphertext> divided(const IntegerEvaluator& ev, const IntegerOperand
 }
 
 template <class Build>
-IntegerEvaluator::Checked checked(const IntegerEvaluator& ev, const IntegerOperand& a,
-                                  const IntegerOperand& b, const Build& build) {
+IntegerEvaluator::Checked checked(const IntegerEvaluator& ev, const char* name,
+                                  const IntegerOperand& a, const IntegerOperand& b,
+                                  const Build& build) {
   const Integers& like = radix::encrypted_like(a, b);
-  Job job(ev, like.size());
+  Job job(ev, ContentKey(name), like.size());
   const auto x = job.operand(a, like), y = job.operand(b, like);
   auto blocks = job.run([&](Circuit& circuit, Form form, const auto& in) {
     const radix::Checked result = build(circuit, in(x), in(y), like.is_signed(), form);
@@ -78,9 +80,11 @@ IntegerEvaluator::Checked checked(const IntegerEvaluator& ev, const IntegerOpera
 Integers shifted(const IntegerEvaluator& ev, const Integers& a, const Integers& count,
                  Direction direction, Fill fill) {
   if (count.is_signed())
-    throw StateError("shift by signed integers, expected unsigned ones: convert() makes them",
-                     {{"found", "signed"}, {"expected", "unsigned"}});
-  Job job(ev, a.size());
+    throw StateError(
+        "shift by signed integers, expected unsigned ones, which a conversion makes (convert, in "
+        "Python cast)",
+        {{"found", "signed"}, {"expected", "unsigned"}});
+  Job job(ev, ContentKey("shift").add(u64(direction)).add(u64(fill)), a.size());
   const auto x = job.operand(a), by = job.operand(count);
   return job.integers(a.bits(), a.is_signed(), [&](Circuit& circuit, Form, const auto& in) {
     return radix::shift(circuit, in(x), in(by), direction, fill);
@@ -88,8 +92,9 @@ Integers shifted(const IntegerEvaluator& ev, const Integers& a, const Integers& 
 }
 
 template <class Build>
-Integers counted(const IntegerEvaluator& ev, const Integers& a, const Build& build) {
-  Job job(ev, a.size());
+Integers counted(const IntegerEvaluator& ev, const char* name, const Integers& a,
+                 const Build& build) {
+  Job job(ev, ContentKey(name), a.size());
   const auto x = job.operand(a);
   return job.integers(
       radix::count_bits(a.bits()), false,
@@ -101,7 +106,7 @@ Integers counted(const IntegerEvaluator& ev, const Integers& a, const Build& bui
 std::pair<Integers, Integers> IntegerEvaluator::divmod(const IntegerOperand& a,
                                                        const IntegerOperand& b,
                                                        bool floored) const {
-  auto blocks = divided(*this, a, b, floored,
+  auto blocks = divided(*this, a, b, floored, "divmod",
                         [](const radix::Division& d) { return joined(d.quotient, d.remainder); });
   const Integers& like = radix::encrypted_of(a, b);
   return {radix::taken(blocks, 0, like.bits(), like.is_signed()),
@@ -110,29 +115,31 @@ std::pair<Integers, Integers> IntegerEvaluator::divmod(const IntegerOperand& a,
 
 Integers IntegerEvaluator::div(const IntegerOperand& a, const IntegerOperand& b,
                                bool floored) const {
-  auto blocks = divided(*this, a, b, floored, [](const radix::Division& d) { return d.quotient; });
+  auto blocks = divided(*this, a, b, floored, "quotient",
+                        [](const radix::Division& d) { return d.quotient; });
   const Integers& like = radix::encrypted_of(a, b);
   return Integers(std::move(blocks), like.bits(), like.is_signed());
 }
 
 Integers IntegerEvaluator::rem(const IntegerOperand& a, const IntegerOperand& b,
                                bool floored) const {
-  auto blocks = divided(*this, a, b, floored, [](const radix::Division& d) { return d.remainder; });
+  auto blocks = divided(*this, a, b, floored, "remainder",
+                        [](const radix::Division& d) { return d.remainder; });
   const Integers& like = radix::encrypted_of(a, b);
   return Integers(std::move(blocks), like.bits(), like.is_signed());
 }
 
 IntegerEvaluator::Checked IntegerEvaluator::add_overflow(const IntegerOperand& a,
                                                          const IntegerOperand& b) const {
-  return checked(*this, a, b, radix::checked_add);
+  return checked(*this, "checked add", a, b, radix::checked_add);
 }
 IntegerEvaluator::Checked IntegerEvaluator::sub_overflow(const IntegerOperand& a,
                                                          const IntegerOperand& b) const {
-  return checked(*this, a, b, radix::checked_subtract);
+  return checked(*this, "checked subtract", a, b, radix::checked_subtract);
 }
 IntegerEvaluator::Checked IntegerEvaluator::mul_overflow(const IntegerOperand& a,
                                                          const IntegerOperand& b) const {
-  return checked(*this, a, b, radix::checked_multiply);
+  return checked(*this, "checked multiply", a, b, radix::checked_multiply);
 }
 
 Integers IntegerEvaluator::shift_left(const Integers& a, const Integers& count) const {
@@ -149,18 +156,18 @@ Integers IntegerEvaluator::rotate_right(const Integers& a, const Integers& count
 }
 
 Integers IntegerEvaluator::leading_zeros(const Integers& a) const {
-  return counted(*this, a, radix::leading_zeros);
+  return counted(*this, "leading zeros", a, radix::leading_zeros);
 }
 Integers IntegerEvaluator::trailing_zeros(const Integers& a) const {
-  return counted(*this, a, radix::trailing_zeros);
+  return counted(*this, "trailing zeros", a, radix::trailing_zeros);
 }
 Integers IntegerEvaluator::count_ones(const Integers& a) const {
-  return counted(*this, a, radix::count_ones);
+  return counted(*this, "count ones", a, radix::count_ones);
 }
 
 Integers IntegerEvaluator::convert(const Integers& a, u32 bits, bool is_signed) const {
   radix::check_bits(bits);
-  Job job(*this, a.size());
+  Job job(*this, ContentKey("convert"), a.size());
   const auto x = job.operand(a);
   return job.integers(bits, is_signed, [&](Circuit& circuit, Form, const auto& in) {
     return radix::resized(circuit, in(x), bits / 2, a.is_signed());
@@ -174,7 +181,7 @@ Integers IntegerEvaluator::dot(std::span<const Integers* const> a,
                              " integers, expected as many, at least one"),
                          {{"a", a.size()}, {"b", b.size()}});
   const Integers& like = *a[0];
-  Job job(*this, like.size());
+  Job job(*this, ContentKey("dot"), like.size());
   std::vector<std::pair<Job::Operand, Job::Operand>> pairs;
   for (std::size_t i = 0; i < a.size(); ++i) {
     radix::check_pair(like, *a[i]);
@@ -211,7 +218,9 @@ Integers IntegerEvaluator::look_up(const Integers& index, std::span<const u64> e
     auto& entry = table.emplace_back();
     for (u32 j = 0; j < bits / 2; ++j) entry.push_back(static_cast<u8>(value.block(j)));
   }
-  Job job(*this, index.size());
+  ContentKey recipe("table");
+  recipe.add(values.size()).add(std::span(entries));
+  Job job(*this, std::move(recipe), index.size());
   const auto at = job.operand(index);
   return job.integers(bits, is_signed, [&](Circuit& circuit, Form, const auto& in) {
     return radix::table_entry(circuit, in(at), table, bits / 2);

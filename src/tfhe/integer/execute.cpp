@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "crenel/core/watch.h"
 #include "tfhe/evaluator_state.h"
@@ -39,14 +40,10 @@ class Run {
   }
 
   Ciphertext output(const Sum& sum) const {
-    if (!sum.is_node()) {
-      const SelectedSum wanted = selected(sum);
-      return evaluator_.state().sums({&wanted, 1}, size_);
-    }
-    const Selected& rows = values_[sum.terms[0].first].rows;
-    if (rows.from->size() == size_) return rows.from->clone();
-    if (rows.step == 1) return rows.from->slice(rows.first, size_);
-    return rows.from->take(places(rows));
+    Ciphertext result = value(sum);
+    // narrower than what a call of many tables knows, where its range is
+    if (sum.low >= 0) result.data().bound = std::max<u32>(2, static_cast<u32>(sum.high) + 1);
+    return result;
   }
 
  private:
@@ -57,6 +54,17 @@ class Run {
     std::shared_ptr<const Ciphertext> call;
     u32 uses = 0;
   };
+
+  Ciphertext value(const Sum& sum) const {
+    if (!sum.is_node()) {
+      const SelectedSum wanted = selected(sum);
+      return evaluator_.state().sums({&wanted, 1}, size_);
+    }
+    const Selected& rows = values_[sum.terms[0].first].rows;
+    if (rows.from->size() == size_) return rows.from->clone();
+    if (rows.step == 1) return rows.from->slice(rows.first, size_);
+    return rows.from->take(places(rows));
+  }
 
   void check(const Ciphertext& input) const {
     const Evaluator::State& s = evaluator_.state();
@@ -85,11 +93,11 @@ class Run {
     return at;
   }
 
-  // The rotations of a round with so many outputs.
+  // The rotations of a round whose call has so many outputs.
   void run(const std::vector<Rotation>& round, u32 outputs) {
     std::vector<const Rotation*> chosen;
     for (const Rotation& rotation : round)
-      if (rotation.outputs == outputs) chosen.push_back(&rotation);
+      if (rotation.call_outputs == outputs) chosen.push_back(&rotation);
     const u64 batch = std::max<u64>(1, kBatch / (size_ * outputs));
     for (std::size_t i = 0; i < chosen.size(); i += batch)
       rotate(std::span(chosen).subspan(i, std::min<std::size_t>(batch, chosen.size() - i)),
@@ -97,11 +105,11 @@ class Run {
   }
 
   // The functions of a rotation one behind the other, as a look-up with several outputs reads them.
-  std::vector<u8> table_of(const Rotation& rotation) const {
+  std::string table_of(const Rotation& rotation) const {
     const Circuit::Node& first = circuit_.nodes()[rotation.nodes[0]];
     if (first.is_signed()) return {first.table.begin(), first.table.end()};
     const u32 part = kMessages / rotation.outputs;
-    std::vector<u8> table(kMessages);
+    std::string table(kMessages, 0);
     for (std::size_t s = 0; s < rotation.nodes.size(); ++s)
       std::copy_n(circuit_.nodes()[rotation.nodes[s]].table.begin(), part,
                   table.begin() + static_cast<std::ptrdiff_t>(s * part));
@@ -111,19 +119,21 @@ class Run {
   void rotate(std::span<const Rotation* const> rotations, u32 outputs) {
     std::vector<SelectedSum> arguments;
     std::vector<Lut> tables;
-    std::map<std::vector<u8>, u32> known;
+    std::map<std::string, u32> known;
     std::vector<u32> index;
+    arguments.reserve(rotations.size());
+    index.reserve(rotations.size() * size_);
     for (const Rotation* rotation : rotations) {
       arguments.push_back(selected(argument_of(*rotation)));
-      const std::vector<u8> table = table_of(*rotation);
+      const std::string table = table_of(*rotation);
       const auto [at, is_new] = known.try_emplace(table, static_cast<u32>(tables.size()));
       if (is_new) tables.push_back({{table.begin(), table.end()}, 0});
       index.insert(index.end(), size_, at->second);
     }
     if (tables.size() == 1) index.clear();
-    const Ciphertext in = evaluator_.state().sums(arguments, size_);
-    keep(rotations, outputs == 1 ? evaluator_.lut(in, tables, index)
-                                 : evaluator_.lut(in, tables, index, outputs));
+    const Evaluator::State& s = evaluator_.state();
+    const Ciphertext in = s.sums(arguments, size_);
+    keep(rotations, s.looked_up(in, s.context.prepare(tables, index, in.plain_modulus()), outputs));
     for (const Rotation* rotation : rotations)
       for (const auto& [used, factor] : argument_of(*rotation).terms)
         if (--values_[used].uses == 0) values_[used].call.reset();
@@ -134,11 +144,12 @@ class Run {
     const Noise& noise = call->data().noise;
     for (std::size_t r = 0; r < rotations.size(); ++r) {
       const Rotation& rotation = *rotations[r];
-      for (std::size_t s = 0; s < rotation.nodes.size(); ++s) {
-        Value& value = values_[rotation.nodes[s]];
+      const u32 step = rotation.call_outputs;
+      for (std::size_t n = 0; n < rotation.nodes.size(); ++n) {
+        Value& value = values_[rotation.nodes[n]];
         value.call = call;
-        value.rows = {call.get(), r * size_ * rotation.outputs + s, rotation.outputs, {}};
-        if (rotation.outputs == 1)
+        value.rows = {call.get(), r * size_ * step + rotation.result(n), step, {}};
+        if (step == 1)
           value.rows.noise = noise.slice(value.rows.first, size_);
         else
           for (const u64 at : places(value.rows)) value.rows.noise.append(noise.slice(at, 1));

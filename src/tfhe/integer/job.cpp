@@ -5,11 +5,15 @@
 #include "crenel/core/error.h"
 #include "tfhe/evaluator_state.h"
 #include "tfhe/integer/checks.h"
+#include "tfhe/integer/circuit_cache.h"
 #include "tfhe/integer/execute.h"
 #include "tfhe/integer/operations.h"
 
 namespace crenel::tfhe::radix {
 namespace {
+
+/// Beside 0 and 1, the signs of encrypted operands.
+constexpr u64 kKnown = 2;
 
 const char* signed_name(const Integers& a) { return a.is_signed() ? "signed" : "unsigned"; }
 
@@ -55,6 +59,7 @@ Job::Operand Job::operand(const Integers& a) {
   if (a.size() != size_)
     throw StateError(cat("arrays of ", size_, " and of ", a.size(), " integers, expected equal"),
                      {{"size", a.size()}, {"expected", size_}});
+  recipe_.add(u64(a.is_signed())).add(a.blocks().size());
   Operand operand{{}, inputs_.size(), a.blocks().size()};
   for (const Ciphertext& block : a.blocks()) input(block, 3);
   return operand;
@@ -62,12 +67,16 @@ Job::Operand Job::operand(const Integers& a) {
 
 Job::Operand Job::operand(const IntegerOperand& a, const Integers& like) {
   if (a.integers() != nullptr) return operand(*a.integers());
-  return {constant_blocks(a.value(like.is_signed()), like.bits())};
+  const WideValue value = a.value(like.is_signed());
+  recipe_.add(kKnown).add(like.bits());
+  for (u32 w = 0; w < WideValue::kWords; ++w) recipe_.add(value.word(w));
+  return {constant_blocks(value, like.bits())};
 }
 
 Job::Operand Job::input(const Ciphertext& c, i64 high) {
   inputs_.push_back(&c);
   highs_.push_back(high);
+  recipe_.add(static_cast<u64>(high));
   return {{}, inputs_.size() - 1, 1};
 }
 
@@ -96,12 +105,12 @@ Job::Operand Job::message(const Ciphertext& m) {
                m.bound() == 0 ? kMessages - 1 : std::min<i64>(m.bound(), kMessages) - 1);
 }
 
-u32 Job::processors() const { return integers_.evaluator().context().device().info().processors; }
-
-double Job::max_norm2() const { return integers_.evaluator().context().params().spec().max_norm2; }
-
-std::vector<Ciphertext> Job::execute(const Program& program) const {
-  return radix::execute(integers_.evaluator(), program, inputs_, size_);
+std::vector<Ciphertext> Job::run_composed(const Compose& compose) const {
+  const Context context = integers_.evaluator().context();
+  const auto program = context.state().circuits->get(
+      recipe_, integers_.form(), size_, context.device().info().processors,
+      [&](Form form) { return made(form, Room::of(context.params()), compose); });
+  return execute(integers_.evaluator(), *program, inputs_, size_);
 }
 
 Integers taken(std::vector<Ciphertext>& blocks, std::size_t first, u32 bits, bool is_signed) {

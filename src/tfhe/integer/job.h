@@ -2,10 +2,13 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "crenel/tfhe/integer.h"
+#include "tfhe/device_cache.h"
 #include "tfhe/integer/schedule.h"
 
 namespace crenel::tfhe::radix {
@@ -19,9 +22,14 @@ const Integers& encrypted_like(const IntegerOperand& a, const IntegerOperand& b)
 
 /// The ciphertexts that a circuit's inputs stand for. build(circuit, form, in) -> outputs, with
 /// in(operand) its blocks.
+///
+/// `recipe` names what build does: all that it depends on, but the operands (which blocks are known
+/// and what they are, widths, signs), the form, and the type of the result. It is composed once
+/// for equal recipes and operands (circuit_cache.h).
 class Job {
  public:
-  Job(const IntegerEvaluator& integers, u64 size) : integers_(integers), size_(size) {}
+  Job(const IntegerEvaluator& integers, ContentKey recipe, u64 size)
+      : integers_(integers), size_(size), recipe_(std::move(recipe)) {}
 
   /// Inputs of a circuit, or known blocks.
   struct Operand {
@@ -40,32 +48,31 @@ class Job {
 
   template <class Build>
   std::vector<Ciphertext> run(const Build& build) const {
-    const Program program = compose(
-        integers_.form(), size_, processors(), max_norm2(), [&](Circuit& circuit, Form form) {
-          Blocks inputs;
-          for (const i64 high : highs_) inputs.push_back(circuit.input(high));
-          return build(circuit, form, [&](const Operand& operand) {
-            if (operand.count == 0) return operand.known;
-            const auto first = inputs.begin() + static_cast<std::ptrdiff_t>(operand.first);
-            return Blocks(first, first + static_cast<std::ptrdiff_t>(operand.count));
-          });
-        });
-    return execute(program);
+    return run_composed([&](Circuit& circuit, Form form) {
+      Blocks inputs;
+      for (const i64 high : highs_) inputs.push_back(circuit.input(high));
+      return build(circuit, form, [&](const Operand& operand) {
+        if (operand.count == 0) return operand.known;
+        const auto first = inputs.begin() + static_cast<std::ptrdiff_t>(operand.first);
+        return Blocks(first, first + static_cast<std::ptrdiff_t>(operand.count));
+      });
+    });
   }
   template <class Build>
-  Integers integers(u32 bits, bool is_signed, const Build& build) const {
+  Integers integers(u32 bits, bool is_signed, const Build& build) {
+    recipe_.add(bits).add(u64(is_signed));
     return Integers(run(build), bits, is_signed);
   }
 
  private:
-  u32 processors() const;
-  double max_norm2() const;
-  std::vector<Ciphertext> execute(const Program& program) const;
+  using Compose = std::function<Blocks(Circuit&, Form)>;
+  std::vector<Ciphertext> run_composed(const Compose& compose) const;
   Operand input(const Ciphertext& c, i64 high);
   void check_message(const Ciphertext& m, const char* what) const;
 
   const IntegerEvaluator& integers_;
   u64 size_;
+  ContentKey recipe_;
   std::vector<const Ciphertext*> inputs_;
   std::vector<i64> highs_;
   std::deque<Ciphertext> fresh_;  ///< inputs of its own
@@ -73,8 +80,9 @@ class Job {
 
 /// Of one array: operation(circuit, blocks, form) gives integers of its type.
 template <class F>
-Integers unary(const IntegerEvaluator& ev, const Integers& a, const F& operation) {
-  Job job(ev, a.size());
+Integers unary(const IntegerEvaluator& ev, ContentKey recipe, const Integers& a,
+               const F& operation) {
+  Job job(ev, std::move(recipe), a.size());
   const auto x = job.operand(a);
   return job.integers(a.bits(), a.is_signed(), [&](Circuit& circuit, Form form, const auto& in) {
     return operation(circuit, in(x), form);
@@ -84,10 +92,10 @@ Integers unary(const IntegerEvaluator& ev, const Integers& a, const F& operation
 /// Of two: operation(circuit, blocks, blocks, form). For operations modulo 2^bits, where any public
 /// value has a meaning.
 template <class F>
-Integers modular(const IntegerEvaluator& ev, const IntegerOperand& a, const IntegerOperand& b,
-                 const F& operation) {
+Integers modular(const IntegerEvaluator& ev, ContentKey recipe, const IntegerOperand& a,
+                 const IntegerOperand& b, const F& operation) {
   const Integers& like = encrypted_of(a, b);
-  Job job(ev, like.size());
+  Job job(ev, std::move(recipe), like.size());
   const auto x = job.operand(a, like), y = job.operand(b, like);
   return job.integers(like.bits(), like.is_signed(),
                       [&](Circuit& circuit, Form form, const auto& in) {
@@ -97,10 +105,10 @@ Integers modular(const IntegerEvaluator& ev, const IntegerOperand& a, const Inte
 
 /// The same where public values are integers like the encrypted ones.
 template <class F>
-Integers binary(const IntegerEvaluator& ev, const IntegerOperand& a, const IntegerOperand& b,
-                const F& operation) {
+Integers binary(const IntegerEvaluator& ev, ContentKey recipe, const IntegerOperand& a,
+                const IntegerOperand& b, const F& operation) {
   encrypted_like(a, b);
-  return modular(ev, a, b, operation);
+  return modular(ev, std::move(recipe), a, b, operation);
 }
 
 /// `count` of the blocks that a run gave, as integers.

@@ -4,12 +4,11 @@
 #include <array>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 namespace crenel::tfhe::radix {
 namespace {
-
-using Argument = std::pair<std::vector<std::pair<u32, i64>>, i64>;
 
 // Outputs that a rotation has room for, whose argument is at most `high`, or negative.
 u32 room(i64 low, i64 high) { return low < 0 ? 1 : high <= 3 ? 4 : high <= 7 ? 2 : 1; }
@@ -18,13 +17,26 @@ class Sharing {
  public:
   Sharing(const Circuit& circuit, const Blocks& outputs) : circuit_(circuit) {
     const std::vector<bool> needed = needed_for(outputs);
+    // nodes of one argument, in the order in which the circuit made them
+    std::vector<std::vector<u32>> equal;
+    std::unordered_multimap<u64, std::size_t> known;
     for (u32 i = 0; i < circuit.nodes().size(); ++i) {
       const Circuit::Node& node = circuit.nodes()[i];
-      if (node.round > 0 && needed[i])
-        by_argument_[{node.argument.terms, node.argument.constant}].push_back(i);
+      if (node.round == 0 || !needed[i]) continue;
+      const u64 hash = node.argument.hash();
+      const auto [first, last] = known.equal_range(hash);
+      const auto same = std::find_if(first, last, [&](const auto& one) {
+        return circuit.nodes()[equal[one.second][0]].argument.same_value(node.argument);
+      });
+      if (same != last) {
+        equal[same->second].push_back(i);
+      } else {
+        known.emplace(hash, equal.size());
+        equal.push_back({i});
+      }
     }
     group_.resize(circuit.nodes().size(), 0);
-    for (const auto& [argument, nodes] : by_argument_) {
+    for (const std::vector<u32>& nodes : equal) {
       const auto [low, high] = range_of(nodes);
       const u32 most = room(low, high);
       for (std::size_t first = 0; first < nodes.size(); first += most) {
@@ -51,20 +63,26 @@ class Sharing {
       if (apart.contains(group)) group = ++groups_;  // 0 is in no group
   }
 
-  Schedule schedule(bool few_calls) const {
+  Schedule schedule(Calls calls) const {
     Schedule plan;
     plan.rounds.resize(circuit_.rounds() + 1);
-    std::map<u32, std::vector<u32>> members;
+    std::vector<std::vector<u32>> members(groups_ + 1);
     for (u32 i = 0; i < group_.size(); ++i)
       if (group_[i] != 0) members[group_[i]].push_back(i);
-    for (auto& [group, nodes] : members) {
+    for (auto& nodes : members) {
+      if (nodes.empty()) continue;
       const u32 outputs = nodes.size() == 1 ? 1 : nodes.size() == 2 ? 2 : 4;
       const u32 round = circuit_.nodes()[nodes[0]].round;
-      plan.rounds[round].push_back({std::move(nodes), outputs});
+      plan.rounds[round].push_back({std::move(nodes), outputs, outputs});
     }
     while (plan.rounds.size() > 1 && plan.rounds.back().empty()) plan.rounds.pop_back();
-    if (few_calls)
-      for (auto& round : plan.rounds) join_calls(round);
+    for (auto& round : plan.rounds) {
+      if (calls == Calls::filled) fill_calls(round);
+      u32 most = 1;
+      for (const Rotation& rotation : round) most = std::max(most, rotation.outputs);
+      for (Rotation& rotation : round)
+        rotation.call_outputs = calls == Calls::one ? most : rotation.outputs;
+    }
     return plan;
   }
 
@@ -82,7 +100,7 @@ class Sharing {
   }
 
   // Rotations with `from` outputs get `to`, where all of them have the room and there are such.
-  void join_calls(std::vector<Rotation>& round) const {
+  void fill_calls(std::vector<Rotation>& round) const {
     constexpr std::array<std::array<u32, 2>, 3> kSteps{{{1, 4}, {2, 4}, {1, 2}}};
     for (const auto& step : kSteps) {
       const u32 from = step[0], to = step[1];
@@ -126,7 +144,6 @@ class Sharing {
   }
 
   const Circuit& circuit_;
-  std::map<Argument, std::vector<u32>> by_argument_;
   std::vector<u32> group_;  ///< of each node, 0 for inputs
   u32 groups_ = 0;
 };
@@ -146,20 +163,57 @@ u64 Schedule::outputs() const {
   return count;
 }
 
-u64 Schedule::turns(u64 size, u32 processors) const {
-  u64 turns = 0;
+Shape Schedule::shape() const {
+  Shape shape;
   for (const auto& round : rounds) {
-    u64 kinds[3] = {0, 0, 0};  // a call each: outputs 1, 2, 4
-    for (const Rotation& rotation : round) kinds[rotation.outputs / 2] += size;
-    for (const u64 count : kinds) turns += (count + processors - 1) / processors;
+    auto& calls = shape.rounds.emplace_back();
+    for (const Rotation& rotation : round) ++calls[call_of(rotation.call_outputs)];
   }
+  return shape;
+}
+
+u64 Shape::rotations() const {
+  u64 sum = 0;
+  for (const auto& calls : rounds)
+    for (const u64 count : calls) sum += count;
+  return sum;
+}
+
+u64 Shape::turns(u64 size, u32 processors) const {
+  u64 turns = 0;
+  for (const auto& calls : rounds)
+    for (const u64 count : calls) turns += (count * size + processors - 1) / processors;
   return turns;
 }
 
-Schedule schedule(const Circuit& circuit, const Blocks& outputs, bool few_calls) {
+Form choose(std::span<const std::shared_ptr<const Shape>, kFormCount> shapes, u64 size,
+            u32 processors) {
+  const auto cost = [&](Form form) {
+    const Shape& shape = *shapes[index_of(form)];
+    return std::pair(shape.turns(size, processors), shape.rotations());
+  };
+  Form best = kAllForms[0];
+  for (const Form form : kAllForms)
+    if (cost(form) < cost(best)) best = form;
+  return best;
+}
+
+Room Room::of(const Params& params) { return {params.spec().max_norm2, params.spec().group != 0}; }
+
+u64 Program::bytes() const {
+  u64 sum = sizeof *this + circuit.bytes() + outputs.capacity() * sizeof(Sum);
+  for (const Sum& output : outputs) sum += output.heap_bytes();
+  for (const auto& round : plan.rounds) {
+    sum += sizeof round + round.capacity() * sizeof(Rotation);
+    for (const Rotation& rotation : round) sum += rotation.nodes.capacity() * sizeof(u32);
+  }
+  return sum;
+}
+
+Schedule schedule(const Circuit& circuit, const Blocks& outputs, Calls calls) {
   Sharing sharing(circuit, outputs);
   sharing.separate(outputs);
-  return sharing.schedule(few_calls);
+  return sharing.schedule(calls);
 }
 
 }  // namespace crenel::tfhe::radix
