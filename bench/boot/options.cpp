@@ -1,11 +1,44 @@
 #include "boot/options.h"
 
+#include <array>
+
+#include "crenel/core/error.h"
+
 namespace crenel::bench {
+namespace {
+
+using circuits::BootstrapValues;
+
+constexpr std::array kValues{BootstrapValues::unknown, BootstrapValues::centred,
+                             BootstrapValues::non_negative, BootstrapValues::constant};
+
+BootstrapValues values_of(const std::string& name) {
+  for (const BootstrapValues values : kValues)
+    if (name == name_of(values)) return values;
+  throw ParameterError(
+      cat("--values: \"", name, "\", expected unknown, centred, non_negative or constant"),
+      {{"option", "--values"}, {"value", name}});
+}
+
+}  // namespace
+
+const char* name_of(BootstrapValues values) {
+  switch (values) {
+    case BootstrapValues::unknown:
+      return "unknown";
+    case BootstrapValues::centred:
+      return "centred";
+    case BootstrapValues::non_negative:
+      return "non_negative";
+    case BootstrapValues::constant:
+      return "constant";
+  }
+  return "";
+}
 
 std::optional<BootOptions> parse_boot_options(const Words& words) {
   BootOptions o;
   bool minimal = false, slot_to_coeff_first = false;
-  u32 ratio = 5;  // what the published figures are of
   Arguments arguments(
       "Bootstrapping: latency, precision, levels and memory. Exit status 1 when a result is "
       "wrong.");
@@ -13,12 +46,19 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
   arguments
       .text("--params", o.params, "a set with levels for it (crenel params list); default boot40")
       .positional("--params")
-      .number("--runs", o.runs, "fresh random messages whose errors are measured; default 3")
+      .number("--runs", o.runs,
+              "fresh random messages whose errors are measured, of each kind; default 3")
       .number("--batch", o.batch, "ciphertexts a call; default 1", 1)
       .number("--slots", o.options.slots, "a power of two; default all")
       .numbers("--sizes", o.sizes,
                "these slots one after the other, complex and real messages each")
-      .number("--ratio", ratio, "log2 of the message ratio; default 5")
+      .value("--values", "what they are like: unknown (default), centred, non_negative, constant",
+             [&o](const std::string& text) { o.options.values = values_of(text); })
+      .value("--ratio", "log2 of the message ratio; default the library's choice for the values",
+             [&o](const std::string& text) {
+               o.options.message_ratio =
+                   static_cast<u32>(parse_number("--ratio", text, 1, ckks::kMaxLimbs));
+             })
       .value("--target", "level of the result at least; default the highest",
              [&o](const std::string& text) {
                o.options.target_level =
@@ -35,10 +75,13 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
             "another device for the same bootstrap, such as cuda:0+1, by copies of the keys")
       .value("--exchange", "there: events, kernels or transforms; default transforms",
              [&o](const std::string& text) { o.exchange = device::exchange_of(text); })
+      .number("--energy", o.energy, "joules of a bootstrap, over so many of them: on GPUs", 1)
       .flag("--quick", o.quick, "fewer repetitions")
       .json(o.json);
   if (!arguments.parse(words)) return std::nullopt;
-  o.options.message_ratio = ratio;
+  if (o.kinds && o.runs == 0)
+    throw ParameterError("--kinds with --runs 0, expected messages of each kind",
+                         {{"option", "--runs"}, {"value", "0"}});
   if (minimal) o.options.keys = circuits::KeyMode::minimal;
   if (slot_to_coeff_first) o.options.order = circuits::BootstrapOrder::slot_to_coeff_first;
   return o;

@@ -58,6 +58,15 @@ def real(row: dict) -> bool:
     return row.get("message") == "real"
 
 
+def options(row: dict) -> str:
+    """What the message ratio is of; who measured before there was a choice gave it."""
+    ratio = f"ratio 2^{row['message_ratio']}"
+    if not row.get("ratio_chosen"):
+        return f"{ratio}, given"
+    values = row["values"].replace("_", "-")
+    return f"values {values}{' (default)' if values == 'unknown' else ''}: {ratio}"
+
+
 def target_of(device: str, row: dict) -> dict | None:
     whole = 2 * row["slots"] == 1 << row["log_n"] and not real(row)
     if not whole or row["batch"] != 1 or row["keys"] != "hoisted" or "device" in row:
@@ -92,17 +101,28 @@ def latency(name: str, device: str, row: dict) -> list[str]:
 def precision(name: str, data: dict) -> list[list[str]]:
     """The statistics of many bootstraps; then every kind of message that was measured."""
     body = []
+    of = options(data["results"][0])
     p = data.get("precision")
     if p:
         errors = [p["mean_max_error_log2"], p["worst_error_log2"], p["rms_error_log2"]]
         model = [p["expected_max_log2"], p["expected_rms_log2"], p["log2_failure_probability"]]
         cells = [power(v) for v in errors + model]
-        body.append(["uniform in [-1, 1]^2", str(p["runs"]), *cells, str(p["failures"]), f"`{name}`"])
+        body.append(["uniform in [-1, 1]^2", of, str(p["runs"]), *cells, str(p["failures"]), f"`{name}`"])
     for kind, p in data.get("precision_by_message", {}).items():
         cells = [power(p["mean_max_error_log2"]), power(p["worst_error_log2"]), ""]
         cells += [power(p["expected_max_log2"]), "", "", ""]
-        body.append([kind.replace("_", " "), str(p["runs"]), *cells, f"`{name}`"])
+        body.append([kind.replace("_", " "), of, str(p["runs"]), *cells, f"`{name}`"])
     return body
+
+
+def energy(name: str, data: dict) -> list[list[str]]:
+    e = data.get("energy")
+    if not e:
+        return []
+    joules = "" if e["joules"] is None else f"{number(e['joules_per_bootstrap'])} J"
+    watts = "" if e["mean_watts"] is None else f"{number(e['mean_watts'])} W"
+    of = f"{e['bootstraps']:,} in {seconds(e['seconds'])}"
+    return [[joules, watts, of, str(e["samples"]), e["note"], f"`{name}`"]]
 
 
 def memory(name: str, data: dict) -> list[list[str]]:
@@ -137,10 +157,17 @@ def boot_sections(files: dict[str, dict]) -> str:
         text += key_tables(members)
         body = [line for n, d in members.items() for line in precision(n, d)]
         if body:
-            header = ["message", "bootstraps", "largest error, mean", "worst", "rms"]
+            header = ["message", "options", "bootstraps", "largest error, mean", "worst", "rms"]
             header += ["expected largest", "expected rms", "failure probability", "failures", "source"]
-            text += "\nErrors of a slot; expected: what the library states before it runs.\n\n"
+            text += (
+                "\nErrors of a slot; expected: what the library states before it runs. The message ratio\n"
+            )
+            text += "decides which messages come out well: what is given suits some, the default all within 1.\n\n"
             text += table(header, body)
+        body = [line for n, d in members.items() for line in energy(n, d)]
+        if body:
+            header = ["energy of a bootstrap", "mean power", "bootstraps", "samples", "how", "source"]
+            text += "\nEnergy, of bootstraps queued one behind the other.\n\n" + table(header, body)
         body = [line for n, d in members.items() for line in memory(n, d)]
         if body:
             header = ["number of keys", "all, by the driver", "of it: keys", "plaintexts"]
