@@ -162,7 +162,9 @@ def boot_sections(files: dict[str, dict]) -> str:
             text += (
                 "\nErrors of a slot; expected: what the library states before it runs. The message ratio\n"
             )
-            text += "decides which messages come out well: what is given suits some, the default all within 1.\n\n"
+            text += (
+                "decides which messages come out well: one given suits some, the default all within 1.\n\n"
+            )
             text += table(header, body)
         body = [line for n, d in members.items() for line in energy(n, d)]
         if body:
