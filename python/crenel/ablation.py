@@ -101,16 +101,17 @@ _WITH_MPC = (
 )
 _FP64 = (
     "FP64 units in base conversion",
-    "computed, not built: a product of 31-bit words summed over 16 is exact in 53 bits only with one factor in "
-    "two pieces, so the 64 multiply-adds a clock of an H200's multiprocessor are 32 products where its matrix "
-    "units make 256 (16 products of bytes each). Of the 5.3e9 products of a bootstrap of boot40 a ninth fits "
-    "there at the same time: 9 us off the matrix units, for 35 us of issue slots, which there are too few of",
+    "computed, not built: a product of 31-bit words summed over 16 is exact in 53 bits only with one "
+    "factor in two pieces, so the 64 multiply-adds a clock of an H200's multiprocessor are 32 products "
+    "where its matrix units make 256 (16 products of bytes each). Of the 5.3e9 products of a bootstrap of"
+    " boot40 a ninth fits there at the same time: 9 us off the matrix units, for 35 us of issue slots, "
+    "which there are too few of",
 )
 _SUBRING = (
     "subring encapsulation",
-    "computed, not built: a secret of weight 32 in the subring of degree 2^15 frees one of the 16 rotations of "
-    "CoeffToSlot's first factor, which after OverModRaise is one product with a key of 29 MiB: 7 us at the "
-    "memory's rate; degree 2^14 allows a q0 P' of 77 bits, where 112 are needed",
+    "computed, not built: a secret of weight 32 in the subring of degree 2^15 frees one of the 16 "
+    "rotations of CoeffToSlot's first factor, which after OverModRaise is one product with a key of 29 "
+    "MiB: 7 us at the memory's rate; degree 2^14 allows a q0 P' of 77 bits, where 112 are needed",
 )
 _PIPELINING = ("complementary pipelining", "no switch: nothing of it is here; launch_overlap is the nearest")
 
