@@ -201,6 +201,13 @@ int run_sizes(BootOptions options, const Words& words) {
   return recorder.finish(options.json, *last);
 }
 
+int errors_alone(BootWorld& w, Recorder& recorder, std::mt19937_64& rng) {
+  if (w.options.kinds) measure_kinds(w, recorder, rng);
+  const u32 failures = measure_precision(w, recorder, rng);
+  const int code = recorder.finish(w.options.json, w.context.device());
+  return failures ? 1 : code;
+}
+
 }  // namespace
 
 int run_boot(const Words& words) { return run_boot(words, nullptr); }
@@ -223,6 +230,8 @@ int run_boot(const Words& words, const EnergyMeter* meter) {
     return 0;
   }
   Recorder recorder("boot", words);
+  recorder.note("configuration", w.axes());
+  if (!options->latency) return errors_alone(w, recorder, rng);
   Rows rows(w, recorder);
   const u64 peak = time_both(w, rows, z, input);
   const u64 driver_bytes = w.context.device().memory().used;

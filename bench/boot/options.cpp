@@ -38,7 +38,7 @@ const char* name_of(BootstrapValues values) {
 
 std::optional<BootOptions> parse_boot_options(const Words& words) {
   BootOptions o;
-  bool minimal = false, slot_to_coeff_first = false;
+  bool minimal = false, slot_to_coeff_first = false, untimed = false;
   Arguments arguments(
       "Bootstrapping: latency, precision, levels and memory. Exit status 1 when a result is "
       "wrong.");
@@ -67,6 +67,7 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
       .flag("--minimal", minimal, "minimal keys: two a transform")
       .flag("--stc-first", slot_to_coeff_first, "SlotToCoeff before CoeffToSlot")
       .flag("--kinds", o.kinds, "other kinds of messages too, against the model")
+      .flag("--no-latency", untimed, "errors alone: for machines that others use, too")
       .flag("--once", o.once, "two eager bootstraps and no timing, for profilers")
       .number("--tenants", o.tenants, "clients whose keys take turns, against one client", 1)
       .numbers("--resident", o.resident,
@@ -82,6 +83,13 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
   if (o.kinds && o.runs == 0)
     throw ParameterError("--kinds with --runs 0, expected messages of each kind",
                          {{"option", "--runs"}, {"value", "0"}});
+  o.latency = !untimed;
+  const bool timed = o.once || o.tenants != 0 || o.energy != 0 || !o.sizes.empty() ||
+                     !o.resident.empty() || !o.beside.empty();
+  if (untimed && (timed || o.runs == 0))
+    throw ParameterError(
+        "--no-latency with an option that times, or no runs; expected --runs and --kinds alone",
+        {{"option", "--no-latency"}});
   if (minimal) o.options.keys = circuits::KeyMode::minimal;
   if (slot_to_coeff_first) o.options.order = circuits::BootstrapOrder::slot_to_coeff_first;
   return o;

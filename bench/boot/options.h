@@ -22,6 +22,7 @@ struct BootOptions {
   bool kinds = false;         ///< other kinds of messages too, against the model
   bool once = false;          ///< two eager bootstraps and no timing, for profilers
   bool quick = false;         ///< fewer repetitions
+  bool latency = true;        ///< timed at all; otherwise errors alone
   u32 tenants = 0;            ///< clients whose keys take turns; 0: only the usual rows
   std::vector<u32> resident;  ///< MiB of device memory for staged keys, a row each
   u32 energy = 0;             ///< bootstraps whose energy is counted; 0: not asked for

@@ -58,6 +58,11 @@ def real(row: dict) -> bool:
     return row.get("message") == "real"
 
 
+def facts_of(data: dict) -> dict:
+    """What all rows of a record have in common; one of errors alone has no rows."""
+    return data["results"][0] if data["results"] else data["configuration"]
+
+
 def options(row: dict) -> str:
     """What the message ratio is of; who measured before there was a choice gave it."""
     ratio = f"ratio 2^{row['message_ratio']}"
@@ -101,7 +106,8 @@ def latency(name: str, device: str, row: dict) -> list[str]:
 def precision(name: str, data: dict) -> list[list[str]]:
     """The statistics of many bootstraps; then every kind of message that was measured."""
     body = []
-    of = options(data["results"][0])
+    first = configuration(data)
+    of = f"{options(first)}; levels {first['input_level']} to {first['output_level']}"
     p = data.get("precision")
     if p:
         errors = [p["mean_max_error_log2"], p["worst_error_log2"], p["rms_error_log2"]]
@@ -139,18 +145,20 @@ def boot_sections(files: dict[str, dict]) -> str:
     """One section for each set of parameters and device; nothing where nothing was measured."""
     groups: dict[tuple[str, str], dict[str, dict]] = {}
     for name, data in boot_files(files).items():
-        key = data["results"][0]["params"], data["provenance"]["device_description"]
+        key = configuration(data)["params"], data["provenance"]["device_description"]
         groups.setdefault(key, {})[name] = data
     text = ""
     for (params, device), members in groups.items():
         rows = [(n, r) for n, d in members.items() for r in d["results"]]
-        first = rows[0][1]
+        first = facts_of(next(iter(members.values())))
         text += f"\n## Bootstrapping: {params} on {device}\n\n"
-        text += f"N = 2^{first['log_n']}, log PQ {first['log_pq']:.2f}.{ABOUT}\n"
+        text += f"N = 2^{first['log_n']}, log PQ {first['log_pq']:.2f}, "
+        text += f"{first['security_bits']:.0f} bits of security.{ABOUT}\n"
         header = ["slots", "levels", "batch", "launch", "latency", "for a slot and level"]
         header += ["target", "met", "source"]
         plain = [(n, r) for n, r in rows if not of_tenants(r) and not of_staged_keys(r)]
-        text += table(header, [latency(n, device, r) for n, r in plain])
+        if plain:
+            text += table(header, [latency(n, device, r) for n, r in plain])
         used = {t["source"]: t for t in (target_of(device, r) for _, r in plain) if t}
         for source, t in used.items():
             text += f"\nTarget {t['at_most_ms']} ms: {source}.\n"

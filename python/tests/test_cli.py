@@ -95,6 +95,7 @@ def test_generated_toml_is_the_generated_set(run):
         (["bench", "boot", "--batch"], "--batch takes a value"),
         (["bench", "boot", "--values", "even"], "expected unknown, centred, non_negative or constant"),
         (["bench", "boot", "--kinds", "--runs", "0"], "expected messages of each kind"),
+        (["bench", "boot", "--no-latency", "--sizes", "64"], "an option that times"),
         (
             ["bench", "boot", "toy-boot40", "--device", "cpu", "--energy", "9"],
             "no counter of energy is read on cpu",
@@ -124,6 +125,20 @@ def test_bench_alone_says_where_the_others_are(run):
 
 
 FEW = ("--minimal", "--slots", "64", "--batch", "2", "--kinds", "--values", "centred")
+
+
+def test_bench_boot_of_errors_alone(run, tmp_path):
+    file = tmp_path / "boot.json"
+    start = ("bench", "boot", "toy-boot40", "--device", "cpu", "--slots", "64", "--minimal", "--stc-first")
+    code, _, err = run(*start, "--no-latency", "--kinds", "--runs", "1", "--json", str(file))
+    assert code == 0, err
+    data = json.loads(file.read_text())
+    assert data["results"] == [] and "memory" not in data and data["precision"]["runs"] == 1
+    of = data["configuration"]
+    assert (of["params"], of["order"], of["keys"]) == ("toy-boot40", "slot_to_coeff_first", "minimal")
+    assert of["ratio_chosen"] and of["values"] == "unknown" and of["input_level"] == 3
+    for name, kind in data["precision_by_message"].items():
+        assert kind["worst_error_log2"] < kind["expected_max_log2"] + 3, name
 
 
 @pytest.mark.parametrize("extra", [(), FEW])
