@@ -106,7 +106,7 @@ def latency(name: str, device: str, row: dict) -> list[str]:
 def precision(name: str, data: dict) -> list[list[str]]:
     """The statistics of many bootstraps; then every kind of message that was measured."""
     body = []
-    first = configuration(data)
+    first = facts_of(data)
     of = f"{options(first)}; levels {first['input_level']} to {first['output_level']}"
     p = data.get("precision")
     if p:
@@ -145,7 +145,7 @@ def boot_sections(files: dict[str, dict]) -> str:
     """One section for each set of parameters and device; nothing where nothing was measured."""
     groups: dict[tuple[str, str], dict[str, dict]] = {}
     for name, data in boot_files(files).items():
-        key = configuration(data)["params"], data["provenance"]["device_description"]
+        key = facts_of(data)["params"], data["provenance"]["device_description"]
         groups.setdefault(key, {})[name] = data
     text = ""
     for (params, device), members in groups.items():
