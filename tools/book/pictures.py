@@ -211,19 +211,18 @@ def stated() -> str:
     stated and the one measured."""
     records = {
         "default options": data("boot40-cpu-errors-unknown.json"),
-        "values centred": data("boot40-cpu-errors-centred.json"),
-        "ratio given": data("boot40-h200-boot-kinds.json"),
+        "given": data("boot40-h200-boot-kinds.json"),
     }
 
     def draw(axes: Any) -> None:
         for at, (title, record) in enumerate(records.items()):
             of = record["results"][0] if record["results"] else record["configuration"]
             kinds = record["precision_by_message"]
-            rows = [row + 0.22 * (at - 1) for row in range(len(kinds))]
+            rows = [row + 0.2 * (at - 0.5) for row in range(len(kinds))]
             mean = [k["mean_max_error_log2"] for k in kinds.values()]
             expected = [k["expected_max_log2"] for k in kinds.values()]
             axes.plot(expected, rows, "|", markersize=10, color=COLOURS[at])
-            label = f"{title}: message ratio 2^{of['message_ratio']}"
+            label = f"message ratio 2^{of['message_ratio']}, {title}"
             axes.plot(mean, rows, "o", markersize=4, color=COLOURS[at], label=label)
         names = [name.replace("_", " ") for name in kinds]
         axes.set_yticks(list(range(len(names))), names)
