@@ -152,8 +152,8 @@ def boot_sections(files: dict[str, dict]) -> str:
         rows = [(n, r) for n, d in members.items() for r in d["results"]]
         first = facts_of(next(iter(members.values())))
         text += f"\n## Bootstrapping: {params} on {device}\n\n"
-        text += f"N = 2^{first['log_n']}, log PQ {first['log_pq']:.2f}, "
-        text += f"{first['security_bits']:.0f} bits of security.{ABOUT}\n"
+        security = f", {first['security_bits']:.0f} bits of security" if "security_bits" in first else ""
+        text += f"N = 2^{first['log_n']}, log PQ {first['log_pq']:.2f}{security}.{ABOUT}\n"
         header = ["slots", "levels", "batch", "launch", "latency", "for a slot and level"]
         header += ["target", "met", "source"]
         plain = [(n, r) for n, r in rows if not of_tenants(r) and not of_staged_keys(r)]
