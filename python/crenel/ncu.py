@@ -73,7 +73,8 @@ def read_launches(lines: Iterable[str]) -> list[Launch]:
 
 def function_of(record: Mapping[str, Any]) -> str:
     """The __global__ function of a launch that the account states."""
-    return FUNCTION.get(record["kernel"], record["kernel"])
+    kernel = str(record["kernel"])
+    return FUNCTION.get(kernel, kernel)
 
 
 def kernels_of(records: Iterable[Record]) -> list[Record]:
