@@ -8,6 +8,7 @@
 #include "boot/tenants.h"
 #include "crenel/ckks/copies.h"
 #include "crenel/ckks/serialize.h"
+#include "crenel/core/error.h"
 #include "crenel/device/link.h"
 #include "harness/digest.h"
 #include "harness/suites.h"
@@ -74,7 +75,7 @@ void measure_kinds(BootWorld& w, Recorder& recorder, std::mt19937_64& rng) {
   Json::Object measured;
   for (const Kind& kind : kinds()) {
     Errors e;
-    for (u32 i = 0; i < 5; ++i) {
+    for (u32 i = 0; i < w.options.runs; ++i) {
       const Values fresh = kind.draw(rng, w.slots() * w.options.batch);
       e.add(w.client.decrypt(w.boot(w.encrypt(fresh))), fresh);
     }
@@ -167,6 +168,25 @@ void time_beside(const BootWorld& w, Rows& rows, Recorder& recorder, const Value
                                        {"memory_by_part", memory.parts()}});
 }
 
+/// Before keys are made: that somebody can count what was asked for.
+void expect_meter(const BootOptions& options, const EnergyMeter* meter) {
+  if (options.energy == 0) return;
+  if (meter == nullptr)
+    throw UnsupportedError("--energy needs who counts it: crenel bench boot of the Python package",
+                           {{"option", "--energy"}});
+  meter->check(options.device.open());
+}
+
+/// Of bootstraps of one input, one queued behind the other.
+void measure_energy(const BootWorld& w, Recorder& recorder, const EnergyMeter& meter,
+                    const ckks::Ciphertext& input) {
+  const u64 steps = u64(w.options.energy) * w.options.batch;
+  recorder.note("energy", meter.measure(w.context.shared_device(), steps, [&] {
+    for (u32 i = 0; i < w.options.energy; ++i) w.boot(input);
+    w.stream().synchronize();
+  }));
+}
+
 /// Bootstraps of few slots and of real messages, each with a bootstrapper and keys of its own.
 int run_sizes(BootOptions options, const Words& words) {
   Recorder recorder("boot", words);
@@ -213,12 +233,22 @@ int run_memory(BootOptions options, const Words& words) {
   return recorder.finish(options.json, *first);
 }
 
+int errors_alone(BootWorld& w, Recorder& recorder, std::mt19937_64& rng) {
+  if (w.options.kinds) measure_kinds(w, recorder, rng);
+  const u32 failures = measure_precision(w, recorder, rng);
+  const int code = recorder.finish(w.options.json, w.context.device());
+  return failures ? 1 : code;
+}
+
 }  // namespace
 
-int run_boot(const Words& words) {
+int run_boot(const Words& words) { return run_boot(words, nullptr); }
+
+int run_boot(const Words& words, const EnergyMeter* meter) {
   const auto options = parse_boot_options(words);
   if (!options) return 0;
   if (options->memory) return run_memory(*options, words);
+  expect_meter(*options, meter);
   if (!options->sizes.empty()) return run_sizes(*options, words);
   BootWorld w(*options);
   std::printf(
@@ -233,10 +263,13 @@ int run_boot(const Words& words) {
     return 0;
   }
   Recorder recorder("boot", words);
+  recorder.note("configuration", w.axes());
+  if (!options->latency) return errors_alone(w, recorder, rng);
   Rows rows(w, recorder);
   const u64 peak = time_both(w, rows, z, input);
   const u64 driver_bytes = w.context.device().memory().used;
   w.memory.step("bootstraps");
+  if (options->energy != 0) measure_energy(w, recorder, *meter, input);
   if (!options->beside.empty()) time_beside(w, rows, recorder, z, input);
   if (options->tenants != 0) measure_tenants(w, recorder, rng);
   if (!options->resident.empty()) measure_staged(w, recorder, rng);

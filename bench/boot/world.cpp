@@ -15,6 +15,11 @@ ckks::Params checked(const BootOptions& o) {
   return params;
 }
 
+const char* first_of(circuits::BootstrapOrder order) {
+  const bool slot_to_coeff = order == circuits::BootstrapOrder::slot_to_coeff_first;
+  return slot_to_coeff ? "slot_to_coeff_first" : "coeff_to_slot_first";
+}
+
 }  // namespace
 
 BootWorld::BootWorld(const BootOptions& o)
@@ -63,7 +68,10 @@ Json::Object BootWorld::axes() const {
           {"security_bits", params.security_bits()},
           {"slots", slots()},
           {"message", real() ? "real" : "complex"},
-          {"message_ratio", boot.options().message_ratio.value()},
+          {"message_ratio", report.message_ratio},
+          {"ratio_chosen", report.ratio_chosen},
+          {"values", name_of(report.values)},
+          {"order", first_of(boot.options().order)},
           {"keys", options.options.keys == circuits::KeyMode::minimal ? "minimal" : "hoisted"},
           {"limbs", params.window_end(level) - params.window_begin(level)},
           {"input_level", level},

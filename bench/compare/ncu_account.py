@@ -11,86 +11,15 @@ again on an H200. Exit status 1 when fewer than five kernels agree within 5 %.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from crenel.errors import StateError
+from crenel.ncu import pair, read_launches, row_of
 
 TOLERANCE = 0.05
 ENOUGH = 5
-SECTOR = 32
-# Where a record is named after the operation and not after its __global__ function.
-FUNCTION = {
-    **dict.fromkeys(("add", "sub", "mul", "mul_add"), "binary"),
-    **dict.fromkeys(("neg", "mul_scalar", "mul_add_scalar", "add_scalar"), "scalar"),
-    **dict.fromkeys(("sample_ternary", "sample_error"), "sample_small"),
-    **dict.fromkeys(("automorphism", "automorphism_add"), "automorphism_eval"),
-}
-# Counters of (read, written) and the bytes of one count, the best first.
-COUNTERS = (
-    ("lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_sectors_srcunit_tex_op_write.sum", SECTOR),
-    ("l1tex__m_xbar2l1tex_read_bytes.sum", "l1tex__m_l1tex2xbar_write_bytes.sum", 1),
-)
-
-
-@dataclass
-class Launch:
-    """What the profiler printed about one launch."""
-
-    function: str
-    grid: str
-    metrics: dict[str, float] = field(default_factory=dict)
-
-    def moved(self) -> tuple[float, float]:
-        """Bytes read and written."""
-        for read, written, unit in COUNTERS:
-            if read in self.metrics and written in self.metrics:
-                return unit * self.metrics[read], unit * self.metrics[written]
-        raise SystemExit(f"{self.function}: none of the counters {[c[0] for c in COUNTERS]} was measured")
-
-
-def read_launches(lines: Iterable[str]) -> list[Launch]:
-    """Of the profiler's CSV, in order; other lines of its output are passed over."""
-    table = [line for line in lines if line.startswith('"')]
-    launches: dict[str, Launch] = {}
-    for row in csv.DictReader(table):
-        name = row["Kernel Name"].split("(")[0].split("<")[0].split("::")[-1].split(" ")[-1]
-        launch = launches.setdefault(row["ID"], Launch(name, row["Grid Size"]))
-        value = row["Metric Value"].replace(",", "")
-        if value and value != "n/a":
-            launch.metrics[row["Metric Name"]] = float(value)
-    return list(launches.values())
-
-
-def pair(records: list[dict], launches: list[Launch]) -> list[tuple[dict, Launch]]:
-    """Records and launches must be the same kernels in the same order."""
-    kernels = [r for r in records if r["work"] != "copy"]
-    wanted = [FUNCTION.get(r["kernel"], r["kernel"]) for r in kernels]
-    found = [launch.function for launch in launches]
-    if wanted != found:
-        shorter = min(len(wanted), len(found))
-        at = next((i for i in range(shorter) if wanted[i] != found[i]), shorter)
-        raise SystemExit(
-            f"launch {at}: the account says {wanted[at : at + 3]}, the profiler {found[at : at + 3]}"
-            f" ({len(wanted)} and {len(found)} launches)"
-        )
-    return list(zip(kernels, launches, strict=True))
-
-
-def row_of(record: dict, launch: Launch) -> dict:
-    read, written = launch.moved()
-    model = record["read_bytes"] + record["written_bytes"]
-    return {
-        "kernel": record["kernel"], "stage": record["stage"], "grid": launch.grid,
-        "limbs": record["limbs"], "polys": record["polys"],
-        "model_read": record["read_bytes"], "model_written": record["written_bytes"],
-        "read": round(read), "written": round(written), "difference": model / (read + written) - 1,
-        "us": launch.metrics.get("gpu__time_duration.sum", 0.0) / 1e3,
-        "dram_bytes": round(sum(launch.metrics.get(f"dram__bytes_{d}.sum", 0.0) for d in ("read", "write"))),
-        "lts_bytes": round(launch.metrics.get("lts__t_bytes.sum", 0.0)),
-    }  # fmt: skip
 
 
 def summary(rows: list[dict]) -> dict[str, float]:
@@ -127,7 +56,10 @@ def main(argv: list[str] | None = None) -> int:
     account = json.loads(args.account.read_text())
     with args.ncu.open(newline="") as lines:
         launches = read_launches(lines)
-    rows = [row_of(*both) for both in pair(account["records"], launches)]
+    try:
+        rows = [row_of(*both) for both in pair(account["records"], launches)]
+    except StateError as error:
+        raise SystemExit(str(error)) from None
     differences = summary(rows)
     agreeing = [k for k, d in differences.items() if abs(d) <= TOLERANCE]
     print_table(rows, differences)

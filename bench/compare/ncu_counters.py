@@ -14,8 +14,7 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from ncu_account import FUNCTION, Launch, read_launches
+from crenel.ncu import FUNCTION, Launch, read_launches
 
 TIME = "gpu__time_duration.sum"
 COUNTS = {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "harness/arguments.h"
+#include "harness/energy.h"
 
 namespace crenel::bench {
 
@@ -9,6 +10,8 @@ namespace crenel::bench {
 /// 0, or 1 when a result was wrong. Errors of the library are thrown, those of arguments as
 /// ParameterError before anything is measured.
 int run_boot(const Words& words);
+/// `meter`: for `--energy`; UnsupportedError where that is asked for without one.
+int run_boot(const Words& words, const EnergyMeter* meter);
 int run_tfhe(const Words& words);
 
 /// The whole main of a program around a suite: status 2 and one line for an error.

@@ -58,6 +58,20 @@ def real(row: dict) -> bool:
     return row.get("message") == "real"
 
 
+def facts_of(data: dict) -> dict:
+    """What all rows of a record have in common; one of errors alone has no rows."""
+    return data["results"][0] if data["results"] else data["configuration"]
+
+
+def options(row: dict) -> str:
+    """What the message ratio is of; who measured before there was a choice gave it."""
+    ratio = f"ratio 2^{row['message_ratio']}"
+    if not row.get("ratio_chosen"):
+        return f"{ratio}, given"
+    values = row["values"].replace("_", "-")
+    return f"values {values}{' (default)' if values == 'unknown' else ''}: {ratio}"
+
+
 def target_of(device: str, row: dict) -> dict | None:
     whole = 2 * row["slots"] == 1 << row["log_n"] and not real(row)
     if not whole or row["batch"] != 1 or row["keys"] != "hoisted" or "device" in row:
@@ -92,17 +106,29 @@ def latency(name: str, device: str, row: dict) -> list[str]:
 def precision(name: str, data: dict) -> list[list[str]]:
     """The statistics of many bootstraps; then every kind of message that was measured."""
     body = []
+    first = facts_of(data)
+    of = f"{options(first)}; levels {first['input_level']} to {first['output_level']}"
     p = data.get("precision")
     if p:
         errors = [p["mean_max_error_log2"], p["worst_error_log2"], p["rms_error_log2"]]
         model = [p["expected_max_log2"], p["expected_rms_log2"], p["log2_failure_probability"]]
         cells = [power(v) for v in errors + model]
-        body.append(["uniform in [-1, 1]^2", str(p["runs"]), *cells, str(p["failures"]), f"`{name}`"])
+        body.append(["uniform in [-1, 1]^2", of, str(p["runs"]), *cells, str(p["failures"]), f"`{name}`"])
     for kind, p in data.get("precision_by_message", {}).items():
         cells = [power(p["mean_max_error_log2"]), power(p["worst_error_log2"]), ""]
         cells += [power(p["expected_max_log2"]), "", "", ""]
-        body.append([kind.replace("_", " "), str(p["runs"]), *cells, f"`{name}`"])
+        body.append([kind.replace("_", " "), of, str(p["runs"]), *cells, f"`{name}`"])
     return body
+
+
+def energy(name: str, data: dict) -> list[list[str]]:
+    e = data.get("energy")
+    if not e:
+        return []
+    joules = "" if e["joules"] is None else f"{number(e['joules_per_bootstrap'])} J"
+    watts = "" if e["mean_watts"] is None else f"{number(e['mean_watts'])} W"
+    of = f"{e['bootstraps']:,} in {seconds(e['seconds'])}"
+    return [[joules, watts, of, str(e["samples"]), e["note"], f"`{name}`"]]
 
 
 def memory(name: str, data: dict) -> list[list[str]]:
@@ -119,28 +145,39 @@ def boot_sections(files: dict[str, dict]) -> str:
     """One section for each set of parameters and device; nothing where nothing was measured."""
     groups: dict[tuple[str, str], dict[str, dict]] = {}
     for name, data in boot_files(files).items():
-        key = data["results"][0]["params"], data["provenance"]["device_description"]
+        key = facts_of(data)["params"], data["provenance"]["device_description"]
         groups.setdefault(key, {})[name] = data
     text = ""
     for (params, device), members in groups.items():
         rows = [(n, r) for n, d in members.items() for r in d["results"]]
-        first = rows[0][1]
+        first = facts_of(next(iter(members.values())))
         text += f"\n## Bootstrapping: {params} on {device}\n\n"
-        text += f"N = 2^{first['log_n']}, log PQ {first['log_pq']:.2f}.{ABOUT}\n"
+        security = f", {first['security_bits']:.0f} bits of security" if "security_bits" in first else ""
+        text += f"N = 2^{first['log_n']}, log PQ {first['log_pq']:.2f}{security}.{ABOUT}\n"
         header = ["slots", "levels", "batch", "launch", "latency", "for a slot and level"]
         header += ["target", "met", "source"]
         plain = [(n, r) for n, r in rows if not of_tenants(r) and not of_staged_keys(r)]
-        text += table(header, [latency(n, device, r) for n, r in plain])
+        if plain:
+            text += table(header, [latency(n, device, r) for n, r in plain])
         used = {t["source"]: t for t in (target_of(device, r) for _, r in plain) if t}
         for source, t in used.items():
             text += f"\nTarget {t['at_most_ms']} ms: {source}.\n"
         text += key_tables(members)
         body = [line for n, d in members.items() for line in precision(n, d)]
         if body:
-            header = ["message", "bootstraps", "largest error, mean", "worst", "rms"]
+            header = ["message", "options", "bootstraps", "largest error, mean", "worst", "rms"]
             header += ["expected largest", "expected rms", "failure probability", "failures", "source"]
-            text += "\nErrors of a slot; expected: what the library states before it runs.\n\n"
+            text += (
+                "\nErrors of a slot; expected: what the library states before it runs. The message ratio\n"
+            )
+            text += (
+                "decides which messages come out well: one given suits some, the default all within 1.\n\n"
+            )
             text += table(header, body)
+        body = [line for n, d in members.items() for line in energy(n, d)]
+        if body:
+            header = ["energy of a bootstrap", "mean power", "bootstraps", "samples", "how", "source"]
+            text += "\nEnergy, of bootstraps queued one behind the other.\n\n" + table(header, body)
         body = [line for n, d in members.items() for line in memory(n, d)]
         if body:
             header = ["number of keys", "all, by the driver", "of it: keys", "plaintexts"]

@@ -102,6 +102,6 @@ for part in "${parts[@]}"; do
 done
 cat <<END
 records of $out, with Python:
-  python bench/compare/ncu_counters.py $out/NAME.json $out/NAME.csv --json bench/results/NAME.json
+  PYTHONPATH=python python bench/compare/ncu_counters.py $out/NAME.json $out/NAME.csv --json bench/results/NAME.json
 of kernels-once-$label, rotation-g2-$label and rotation-m3-$label; files tfhe-tune-* are records as they are
 END

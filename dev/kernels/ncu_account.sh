@@ -2,6 +2,7 @@
 # The traffic account against hardware counters, on a GPU host whose ncu may read them: builds
 # account_bench (beside gpu_session.sh's build), runs it under ncu and compares. Exit status 1 when
 # fewer than five kernels agree within 5 %. Files: $OUT/account.json, ncu.csv, ncu-account.json.
+# The comparison needs the package: PYTHON, default .venv/bin/python, with the extension built.
 # PARAMS: a parameter set; OPERATION: each (one launch of every kind, the default) or bootstrap.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -29,4 +30,4 @@ timeout "${NCU_SECONDS:-300}" ncu --clock-control none --csv --print-units base 
   --launch-skip "$(number kernels_before)" --launch-count "$(number kernels)" --metrics "$metrics" \
   "${program[@]}" --json "$out/account-ncu.json" >"$out/ncu.csv"
 cmp "$out/account.json" "$out/account-ncu.json"
-python3 bench/compare/ncu_account.py "$out/account.json" "$out/ncu.csv" --json "$out/ncu-account.json"
+PYTHONPATH=python "${PYTHON:-.venv/bin/python}" bench/compare/ncu_account.py "$out/account.json" "$out/ncu.csv" --json "$out/ncu-account.json"

@@ -99,6 +99,20 @@ _WITH_MPC = (
     "key_switch, lift, rotated_rows and product_rows work on all digits at once: they tell with "
     "multi_polynomial only"
 )
+_FP64 = (
+    "FP64 units in base conversion",
+    "computed, not built: a product of 31-bit words summed over 16 is exact in 53 bits only with one "
+    "factor in two pieces, so the 64 multiply-adds a clock of an H200's multiprocessor are 32 products "
+    "where its matrix units make 256 (16 products of bytes each). Of the 5.3e9 products of a bootstrap of"
+    " boot40 a ninth fits there at the same time: 9 us off the matrix units, for 35 us of issue slots, "
+    "which there are too few of",
+)
+_SUBRING = (
+    "subring encapsulation",
+    "computed, not built: a secret of weight 32 in the subring of degree 2^15 frees one of the 16 "
+    "rotations of CoeffToSlot's first factor, which after OverModRaise is one product with a key of 29 "
+    "MiB: 7 us at the memory's rate; degree 2^14 allows a q0 P' of 77 bits, where 112 are needed",
+)
 _PIPELINING = ("complementary pipelining", "no switch: nothing of it is here; launch_overlap is the nearest")
 
 CHEDDAR = Ladder(
@@ -131,13 +145,16 @@ _THEODOSIAN = (
     Rung("+keys shared by a batch", ("shared_keys",), "ours: EvalMod's halves are a batch of two"),
     Rung("+overlap of launches", ("launch_overlap",), "ours, in the place of pipelining"),
 )
-THEODOSIAN_7A = Ladder("theodosian-7a", "Theodosian, Fig. 7a: a key switch", _THEODOSIAN, (_PIPELINING,))
+THEODOSIAN_7A = Ladder(
+    "theodosian-7a", "Theodosian, Fig. 7a: a key switch", _THEODOSIAN, (_PIPELINING, _FP64)
+)
 THEODOSIAN_8A = Ladder(
     "theodosian-8a", "Theodosian, Fig. 8a: a bootstrapping", _THEODOSIAN,
     (
         _PIPELINING,
         ("OverModRaise", "no switch of the device: BootstrapOptions(over_mod_raise=False); on in every rung"),
-        ("subring encapsulation", "not here"),
+        _SUBRING,
+        _FP64,
     ),
 )  # fmt: skip
 OURS = Ladder(

@@ -1,11 +1,15 @@
-"""Hardware counters of a GPU by kernel: records of ``dev/kernels/ncu_account.sh``."""
+"""Hardware counters of a GPU by kernel: records of ``crenel analyze --counters-to``, and of
+``dev/kernels/ncu_account.sh``, which has some operations each."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import crenel
 from crenel.analyze import Ceilings
 from crenel.errors import ParameterError, SerializationError
 
@@ -24,6 +28,54 @@ class Counted:
     dram_bytes: float
 
 
+def summed(rows: Iterable[Mapping[str, Any]]) -> list[Counted]:
+    """By kernel, longest first, of rows as `crenel.ncu.row_of` makes them."""
+    sums: dict[str, tuple[int, float, float, float]] = {}
+    for row in rows:
+        count, us, l2, memory = sums.get(row["kernel"], (0, 0.0, 0.0, 0.0))
+        moved = float(row["read"] + row["written"])
+        sums[row["kernel"]] = count + 1, us + row["us"], l2 + moved, memory + row["dram_bytes"]
+    found = [Counted(name, *values) for name, values in sums.items()]
+    return sorted(found, key=lambda each: -each.us)
+
+
+def document(rows: Sequence[Mapping[str, Any]], params: str, operation: str, device: str) -> dict[str, Any]:
+    """Rows of one operation as a record."""
+    facts = {"version": crenel.__version__, "params": params, "operation": operation, "device": device}
+    kernels = {}
+    for name in dict.fromkeys(row["kernel"] for row in rows):
+        own = [row for row in rows if row["kernel"] == name]
+        stated = sum(row["model_read"] + row["model_written"] for row in own)
+        kernels[name] = stated / sum(row["read"] + row["written"] for row in own) - 1
+    return {"kind": COUNTERS, "format": 1, "provenance": facts, "kernels": kernels, "rows": list(rows)}
+
+
+def _read(path: Path) -> tuple[str, list[dict[str, Any]]]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["kind"] != COUNTERS:
+            raise ValueError(f"kind {data['kind']}")
+        for row in data["rows"]:
+            _ = row["stage"].split("/"), row["kernel"], row["us"] + row["read"] + row["written"]
+            _ = row["dram_bytes"] + 0.0
+        return str(data["provenance"]["operation"]), list(data["rows"])
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        raise SerializationError(
+            f"{path}: expected a record of kind {COUNTERS}, found {error!r}", {"path": str(path)}
+        ) from None
+
+
+def operations(path: Path) -> list[str]:
+    """What a record counted, in its order.
+
+    Raises
+    ------
+    SerializationError : not such a record
+    """
+    of, rows = _read(path)
+    return [of] if of != EACH else list(dict.fromkeys(row["stage"].split("/")[0] for row in rows))
+
+
 def read(path: Path, operation: str) -> list[Counted]:
     """Kernels of an operation, longest first, of a record of it or of one that has each operation once.
 
@@ -32,28 +84,16 @@ def read(path: Path, operation: str) -> list[Counted]:
     SerializationError : not such a record
     ParameterError : of other operations
     """
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["kind"] != COUNTERS:
-            raise ValueError(f"kind {data['kind']}")
-        of, rows = str(data["provenance"]["operation"]), list(data["rows"])
-        if of == EACH:
-            rows = [row for row in rows if row["stage"].split("/")[0] == operation]
-        sums: dict[str, tuple[int, float, float, float]] = {}
-        for row in rows:
-            count, us, l2, memory = sums.get(row["kernel"], (0, 0.0, 0.0, 0.0))
-            moved = float(row["read"] + row["written"])
-            sums[row["kernel"]] = count + 1, us + row["us"], l2 + moved, memory + row["dram_bytes"]
-    except (ValueError, KeyError, TypeError, OSError) as error:
-        raise SerializationError(
-            f"{path}: expected a record of kind {COUNTERS}, found {error!r}", {"path": str(path)}
-        ) from None
-    if not sums or of not in (EACH, operation):
+    of, rows = _read(path)
+    if of == EACH:
+        rows = [row for row in rows if row["stage"].split("/")[0] == operation]
+    if not rows or of not in (EACH, operation):
+        found = ", ".join(operations(path))
         raise ParameterError(
-            f"{path} has counters of {of}, expected some of {operation}", {"path": str(path), "found": of}
+            f"{path} has counters of {found}, expected some of {operation}",
+            {"path": str(path), "found": found},
         )
-    found = [Counted(name, *values) for name, values in sums.items()]
-    return sorted(found, key=lambda each: -each.us)
+    return summed(rows)
 
 
 def utilisation(counted: Counted, ceilings: Ceilings) -> tuple[float, float]:

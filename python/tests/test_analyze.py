@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import random
 import sys
 from pathlib import Path
@@ -10,11 +11,12 @@ import pytest
 from conftest import toy
 
 import crenel
-from crenel import analyze, ckks, counters, dram, sweep
+from crenel import analyze, ckks, counters, dram, ncu, sweep
 from crenel.cli import main
 from crenel.errors import ParameterError, SerializationError
 
 ROOT = Path(__file__).resolve().parents[2]
+COUNTED = ROOT / "bench/results/ncu-account-h200.json"
 CEILINGS = analyze.Ceilings("test", l2=100.0, l2_write=10.0, dram_read=20.0, dram_write=10.0, dram=16.0,
                             butterfly=4.0, multiply_add=8.0, launch=1.0, launch_queued=6.0)  # fmt: skip
 
@@ -236,7 +238,7 @@ def test_a_sweep_on_the_dry_device(dry, counted, capsys, tmp_path):
     arguments = ["analyze", "toy-leveled-n14-s40", "--operation", "hmult", "--sweep", "--batches", "1,4",
                  "--steps", "3", "--json", str(file)]  # fmt: skip
     if counted:
-        arguments += ["--counters", str(ROOT / "bench/results/ncu-account-h200.json"), "--plot", str(picture)]
+        arguments += ["--counters-from", str(COUNTED), "--plot", str(picture)]
     assert main(arguments) == 0
     out = capsys.readouterr().out
     assert "% multipliers" in out and ("By hardware counters" in out) is counted
@@ -251,7 +253,7 @@ def test_a_sweep_on_the_dry_device(dry, counted, capsys, tmp_path):
 
 def test_what_a_sweep_refuses(dry, capsys, tmp_path):
     start = ["analyze", "toy-leveled-n14-s40", "--sweep"]
-    assert main(start) == 2  # a bootstrap
+    assert main([*start, "--operation", "bootstrap"]) == 2
     assert "which has one number of limbs" in capsys.readouterr().err
     assert main([*start, "--operation", "hmult", "--batches", "two"]) == 2
     assert "--batches two" in capsys.readouterr().err
@@ -259,8 +261,8 @@ def test_what_a_sweep_refuses(dry, capsys, tmp_path):
     broken.write_text('{"kind": "crenel-bench"}')
     with pytest.raises(SerializationError, match="expected a record of kind crenel-ncu-account"):
         counters.read(broken, "hmult")
-    with pytest.raises(ParameterError, match="has counters of each, expected some of bootstrap"):
-        counters.read(ROOT / "bench/results/ncu-account-h200.json", "bootstrap")
+    with pytest.raises(ParameterError, match="has counters of hmult, .*, expected some of bootstrap"):
+        counters.read(COUNTED, "bootstrap")
 
 
 def test_counters_beside_the_account(dry, capsys, tmp_path):
@@ -269,19 +271,19 @@ def test_counters_beside_the_account(dry, capsys, tmp_path):
     record = {"kind": "crenel-ncu-account", "provenance": {"operation": "bootstrap"}, "rows": [row, row]}
     path = tmp_path / "counted.json"
     path.write_text(json.dumps(record))
-    assert main(["analyze", "toy-boot40", "--counters", str(path)]) == 0
+    assert main(["analyze", "toy-boot40", "--counters-from", str(path)]) == 0
     out = capsys.readouterr().out
     line = next(
         line.split() for line in out.partition("By hardware counters")[2].splitlines() if "tensor" in line
     )
     assert line[1] == "2" and line[3] == "4.0" and line[6] == "16.0" and line[8] == "8.0"
     assert float(line[2]) > 0 and float(line[7]) > 0
-    assert main(["analyze", "toy-boot40", "--operation", "hrot", "--counters", str(path)]) == 2
+    assert main(["analyze", "toy-boot40", "--operation", "hrot", "--counters-from", str(path)]) == 2
     assert "has counters of bootstrap, expected some of hrot" in capsys.readouterr().err
 
 
 def test_counted_kernels():
-    found = counters.read(ROOT / "bench/results/ncu-account-h200.json", "hmult")
+    found = counters.read(COUNTED, "hmult")
     assert [each.us for each in found] == sorted((each.us for each in found), reverse=True)
     assert {"tensor", "key_switch_rows", "row_divide"} <= {each.kernel for each in found}
     ceilings = analyze.load_ceilings()
@@ -327,19 +329,118 @@ def test_counters_agree_or_not(comparison, tmp_path, capsys, factor, status):
     account.write_text(
         json.dumps({"version": "1", "params": "p", "operation": "each", "device": "d", "records": records})
     )
-    functions = [comparison.FUNCTION.get(k, k) for k in KERNELS]
-    ncu = tmp_path / "ncu.csv"
-    ncu.write_text(profiler_output([(f, 32_000_000, 0) for f in functions], factor))
+    functions = [ncu.FUNCTION.get(k, k) for k in KERNELS]
+    printed = tmp_path / "ncu.csv"
+    printed.write_text(profiler_output([(f, 32_000_000, 0) for f in functions], factor))
     written = tmp_path / "out.json"
-    assert comparison.main([str(account), str(ncu), "--json", str(written)]) == status
+    assert comparison.main([str(account), str(printed), "--json", str(written)]) == status
     assert f"{6 if status == 0 else 0} of 6 kernels" in capsys.readouterr().out
     rows = json.loads(written.read_text())["rows"]
     assert rows[0]["read"] == 32_000_000 * factor and rows[0]["lts_bytes"] == 48_000_000
 
 
 def test_other_launches_are_refused(comparison, tmp_path):
-    account, ncu = tmp_path / "account.json", tmp_path / "ncu.csv"
+    account, printed = tmp_path / "account.json", tmp_path / "ncu.csv"
     account.write_text(json.dumps({"records": [record(kernel="tensor", read=32)]}))
-    ncu.write_text(profiler_output([("row_inverse", 32, 0)]))
+    printed.write_text(profiler_output([("row_inverse", 32, 0)]))
     with pytest.raises(SystemExit, match="launch 0"):
-        comparison.main([str(account), str(ncu)])
+        comparison.main([str(account), str(printed)])
+
+
+# A profiler: runs the program, takes from its account the launches that it was told to count, and prints them
+# as ncu does. Counted are a sector more than what is stated; FAULT is what goes wrong.
+FAKE_NCU = """#!{python}
+import json, re, subprocess, sys
+from crenel import ncu
+words = sys.argv[1:]
+fault = "{fault}"
+if fault == "denied":
+    print("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access counters")
+    sys.exit(1)
+program = words[words.index(sys.executable):]
+subprocess.run(program, check=True)
+said = json.load(open(program[-1]))
+of = dict(zip(words, words[1:]))
+kernels = ncu.kernels_of(said["records"])
+assert int(of["--launch-count"]) == len(kernels) and int(of["--launch-skip"]) == said["kernels_before"]
+assert all(re.match(of["--kernel-name"][6:], ncu.function_of(r)) for r in kernels)
+assert set(of["--metrics"].split(",")) == set(ncu.METRICS)
+print("==PROF== Connected to process 1")
+if fault == "nothing":
+    print("==WARNING== No kernels were profiled.")
+    sys.exit(0)
+print('"ID","Process ID","Kernel Name","Grid Size","Metric Name","Metric Unit","Metric Value"')
+for i, r in enumerate(kernels[1:] if fault == "one less" else kernels):
+    values = dict.fromkeys(ncu.METRICS, 2000)
+    values[ncu.MOVED[0][0]] = r["read_bytes"] // 32 + 1
+    values[ncu.MOVED[0][1]] = r["written_bytes"] // 32
+    for name, value in values.items():
+        print(f'"{{i}}","1","{{ncu.function_of(r)}}","(16, 1, 48)","{{name}}","x","{{value:,}}"')
+"""
+
+
+def fake_ncu(tmp_path, monkeypatch, fault=""):
+    """On the path, and the dry device passes for a GPU."""
+    program = tmp_path / "ncu"
+    program.write_text(FAKE_NCU.format(python=sys.executable, fault=fault))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(each for each in sys.path if each))
+    expect = ncu.expect
+    monkeypatch.setattr(ncu, "expect", lambda device: expect(device.replace("cuda:dry", "cuda")))
+
+
+FEW = ["analyze", "toy-leveled-n13-s28", "--device", "cuda:dry"]
+
+
+def test_the_profiler_is_run(dry, tmp_path, monkeypatch, capsys):
+    fake_ncu(tmp_path, monkeypatch)
+    file = tmp_path / "counted.json"
+    assert main([*FEW, "--operation", "hadd", "--counters-to", str(file)]) == 0
+    out = capsys.readouterr().out
+    line = next(x.split() for x in out.partition("By hardware counters")[2].splitlines() if "add" in x)
+    assert line[:4] == ["add", "1", "1", "2.0"]
+    record = json.loads(file.read_text())
+    assert (record["kind"], record["provenance"]["operation"]) == ("crenel-ncu-account", "hadd")
+    (row,) = record["rows"]
+    assert row["read"] == row["model_read"] + 32 and row["written"] == row["model_written"]
+    assert row["dram_bytes"] == 4000 and record["kernels"]["add"] == pytest.approx(row["difference"])
+    # Read back without being told of what it is; a file that is there stays.
+    assert main([*FEW, "--counters-from", str(file)]) == 0
+    assert "hadd, toy-leveled-n13-s28" in capsys.readouterr().out
+    assert main([*FEW, "--counters-to", str(file)]) == 2
+    assert "expected a new file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "fault, said",
+    [
+        ("denied", "ncu failed: ==ERROR== ERR_NVGPUCTRPERM - The user does not have permission"),
+        ("nothing", "ncu counted no launch: ==WARNING== No kernels were profiled."),
+        ("one less", "StateError: launch 0: the account says"),
+    ],
+)
+def test_what_the_profiler_refuses_is_said(dry, tmp_path, monkeypatch, capsys, fault, said):
+    fake_ncu(tmp_path, monkeypatch, fault)
+    assert main([*FEW, "--operation", "hrot", "--counters"]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_where_nothing_can_be_counted(tmp_path, monkeypatch, capsys):
+    for device, said in (
+        ("cuda:dry", "device cuda:dry has no counters"),
+        ("cpu", "device cpu has no counters"),
+    ):
+        assert main(["analyze", "toy-boot40", "--counters", "--device", device]) == 2
+        assert said in capsys.readouterr().err
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["analyze", "toy-boot40", "--counters"]) == 2  # on cuda
+    assert "ncu is not on the PATH" in capsys.readouterr().err
+    assert main(["analyze", "toy-boot40", "--counters", "--counters-from", str(COUNTED)]) == 2
+    assert "expected one of them" in capsys.readouterr().err
+
+
+def test_the_record_of_the_repository_is_read_by_default(dry, capsys):
+    assert main(["analyze", "toy-boot40", "--counters-from", str(COUNTED)]) == 0
+    out = capsys.readouterr().out
+    assert "hmult, toy-boot40" in out and "By hardware counters" in out

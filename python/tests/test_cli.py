@@ -1,6 +1,7 @@
 """The command line, in this process and through python -m."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -8,6 +9,8 @@ import pytest
 
 import crenel
 from crenel.cli import main
+from crenel.cli.bench_energy import EnergyMeter
+from crenel.workloads import energy
 
 try:
     import tomllib
@@ -90,6 +93,13 @@ def test_generated_toml_is_the_generated_set(run):
         (["bench", "boot", "--json", "no-such-folder/boot.json"], "no-such-folder"),
         (["bench", "boot", "--patience", "3"], "unknown option '--patience'"),
         (["bench", "boot", "--batch"], "--batch takes a value"),
+        (["bench", "boot", "--values", "even"], "expected unknown, centred, non_negative or constant"),
+        (["bench", "boot", "--kinds", "--runs", "0"], "expected messages of each kind"),
+        (["bench", "boot", "--no-latency", "--sizes", "64"], "an option that times"),
+        (
+            ["bench", "boot", "toy-boot40", "--device", "cpu", "--energy", "9"],
+            "no counter of energy is read on cpu",
+        ),
     ],
 )
 def test_errors_are_one_line_and_status_2(run, arguments, part):
@@ -114,7 +124,24 @@ def test_bench_alone_says_where_the_others_are(run):
     assert code == 2 and "./run bench" in err and "crenel bench boot" in err
 
 
-@pytest.mark.parametrize("extra", [(), ("--minimal", "--slots", "64", "--batch", "2", "--kinds")])
+FEW = ("--minimal", "--slots", "64", "--batch", "2", "--kinds", "--values", "centred")
+
+
+def test_bench_boot_of_errors_alone(run, tmp_path):
+    file = tmp_path / "boot.json"
+    start = ("bench", "boot", "toy-boot40", "--device", "cpu", "--slots", "64", "--minimal", "--stc-first")
+    code, _, err = run(*start, "--no-latency", "--kinds", "--runs", "1", "--json", str(file))
+    assert code == 0, err
+    data = json.loads(file.read_text())
+    assert data["results"] == [] and "memory" not in data and data["precision"]["runs"] == 1
+    of = data["configuration"]
+    assert (of["params"], of["order"], of["keys"]) == ("toy-boot40", "slot_to_coeff_first", "minimal")
+    assert of["ratio_chosen"] and of["values"] == "unknown" and of["input_level"] == 3
+    for name, kind in data["precision_by_message"].items():
+        assert kind["worst_error_log2"] < kind["expected_max_log2"] + 3, name
+
+
+@pytest.mark.parametrize("extra", [(), FEW])
 def test_bench_boot(run, tmp_path, extra):
     path = tmp_path / "boot.json"
     arguments = ("--params", "toy-boot40", "--device", "cpu", "--quick", "--runs", "2", "--json", str(path))
@@ -130,6 +157,11 @@ def test_bench_boot(run, tmp_path, extra):
     assert row["correct"] and row["error_log2"] < row["bound_log2"] and len(row["digest"]) == 64
     slots, batch = (64, 2) if extra else (1024, 1)
     assert (row["keys"], row["slots"], row["batch"]) == ("minimal" if extra else "hoisted", slots, batch)
+    # The library's choice: of what is unknown the largest that q0 allows.
+    assert row["ratio_chosen"] and (
+        row["message_ratio"] in range(1, 11) if extra else row["message_ratio"] == 10
+    )
+    assert (row["values"], row["order"]) == ("centred" if extra else "unknown", "coeff_to_slot_first")
     assert row["q1_us"] <= row["latency_us"] <= row["q3_us"] and row["groups"] >= 3
     expected = row["latency_us"] * 1e3 / (batch * slots * (row["output_level"] - row["input_level"]))
     assert row["slot_level_ns"] == pytest.approx(expected, rel=1e-4)
@@ -137,6 +169,54 @@ def test_bench_boot(run, tmp_path, extra):
     assert memory["workspace_bytes_peak"] > 0 and memory["key_bytes"] > 0 and "driver_bytes" in memory
     assert precision["runs"] == 2 and precision["failures"] == 0
     assert ("precision_by_message" in data) == bool(extra)
+    assert all(kind["runs"] == 2 for kind in data.get("precision_by_message", {}).values())
+    assert "energy" not in data
+
+
+FAKE_POWER = """#!/bin/sh
+case "$*" in
+  *loop-ms*) while :; do echo "400.0, 1000, {0}"; sleep 0.02; done;;
+  *) echo "400.0, 1000, {0}";;
+esac
+"""
+
+
+def test_bench_boot_counts_energy(run, tmp_path, monkeypatch):
+    """By the samples of a nvidia-smi; a processor passes for a GPU here."""
+    monkeypatch.setattr(energy, "COUNTED", frozenset({"cpu"}))
+    program = tmp_path / "nvidia-smi"
+    program.write_text(FAKE_POWER.format(crenel.Device("cpu").description))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    file = tmp_path / "boot.json"
+    start = ("bench", "boot", "toy-boot40", "--device", "cpu", "--quick", "--runs", "0", "--slots", "64")
+    code, out, err = run(*start, "--ratio", "5", "--energy", "150", "--json", str(file))
+    assert code == 0, err
+    data = json.loads(file.read_text())
+    found = data["energy"]
+    assert found["bootstraps"] == 150 and found["samples"] >= 10 and "whole board" in found["note"]
+    assert found["mean_watts"] == pytest.approx(400, rel=1e-3)
+    assert found["joules"] == pytest.approx(400 * found["seconds"], rel=0.05)
+    assert found["joules_per_bootstrap"] == pytest.approx(found["joules"] / 150, rel=1e-4)
+    row = data["results"][0]
+    assert (row["message_ratio"], row["ratio_chosen"]) == (5, False)
+    # Too few samples are no measurement.
+    meter = EnergyMeter()
+    few = meter.measure(crenel.Device("cpu"), 2, lambda: None)
+    assert few["joules"] is None and few["joules_per_bootstrap"] is None and "more repetitions" in few["note"]
+
+
+def test_energy_is_refused_before_keys_are_made(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(energy, "COUNTED", frozenset({"cpu"}))
+    start = ("bench", "boot", "toy-boot40", "--device", "cpu", "--energy", "5")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, out, err = run(*start)
+    assert code == 2 and "nvidia-smi is not installed" in err and "keys" not in out
+    program = tmp_path / "nvidia-smi"
+    program.write_text(FAKE_POWER.format("Another Card"))
+    program.chmod(0o755)
+    code, out, err = run(*start)
+    assert code == 2 and "it calls this one Another Card" in err and "UnsupportedError" in err
 
 
 @pytest.mark.parametrize("devices", [("cpu", "cpu+cpu"), ("cuda:dry:0", "cuda:dry:0+1+2")])

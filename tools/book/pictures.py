@@ -225,23 +225,31 @@ def noise() -> str:
 
 
 def stated() -> str:
-    """Bootstraps of different kinds of messages: the largest error that is stated and the one measured."""
-    kinds = data("boot40-h200-boot-kinds.json")["precision_by_message"]
+    """Bootstraps of different kinds of messages by what the options say of them: the largest error that is
+    stated and the one measured."""
+    records = {
+        "default options": data("boot40-cpu-errors-unknown.json"),
+        "given": data("boot40-h200-boot-kinds.json"),
+    }
 
     def draw(axes: Any) -> None:
+        for at, (title, record) in enumerate(records.items()):
+            of = record["results"][0] if record["results"] else record["configuration"]
+            kinds = record["precision_by_message"]
+            rows = [row + 0.2 * (at - 0.5) for row in range(len(kinds))]
+            mean = [k["mean_max_error_log2"] for k in kinds.values()]
+            expected = [k["expected_max_log2"] for k in kinds.values()]
+            axes.plot(expected, rows, "|", markersize=10, color=COLOURS[at])
+            label = f"message ratio 2^{of['message_ratio']}, {title}"
+            axes.plot(mean, rows, "o", markersize=4, color=COLOURS[at], label=label)
         names = [name.replace("_", " ") for name in kinds]
-        rows = range(len(names))
-        mean = [k["mean_max_error_log2"] for k in kinds.values()]
-        worst = [k["worst_error_log2"] for k in kinds.values()]
-        expected = [k["expected_max_log2"] for k in kinds.values()]
-        axes.plot(expected, rows, "|", markersize=16, color=COLOURS[3], label="stated before it runs")
-        axes.plot(mean, rows, "o", color=COLOURS[0], label="measured, mean")
-        axes.plot(worst, rows, "x", color=COLOURS[1], label="measured, worst")
-        axes.set_yticks(list(rows), names)
-        axes.set_xlabel("log2 of the largest error of a slot")
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+        axes.set_yticks(list(range(len(names))), names)
+        axes.set_xlabel(
+            "log2 of the largest error of a slot: measured, mean (dot), and stated before it runs (bar)"
+        )
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize="small")
 
-    return drawn(draw, 7.5, 3.6, "Largest error of a bootstrap by kind of message: stated and measured")
+    return drawn(draw, 7.5, 4.2, "Largest error of a bootstrap by kind of message and options")
 
 
 def area() -> str:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import crenel
-from crenel import analyze, ckks
+from crenel import analyze, ckks, ncu
+from crenel import counters as counting
 from crenel.account import Record
 from crenel.analyze import Ceilings, Row
-from crenel.cli.output import size, table
+from crenel.cli.output import expect_new, size, table
 from crenel.counters import Counted
-from crenel.counters import read as read_counters
 from crenel.errors import ParameterError, UnsupportedError
+from crenel.records import write_record
 
 HEADER = ("launches", "MB read", "MB written", "% of bytes", "MB DRAM", "10^6 products", "us L2", "us DRAM",
           "us arithmetic", "us bound", "% of bound")  # fmt: skip
@@ -31,6 +34,7 @@ class Operation(str, Enum):
     hmult = "hmult"
     hrot = "hrot"
     rescale = "rescale"
+    hadd = "hadd"
 
 
 class Lab:
@@ -41,8 +45,12 @@ class Lab:
         self.context = ckks.Context(params, device=device)
         if self.context.device.kind != "cuda":
             raise UnsupportedError(f"device {device} states no traffic; use cuda or cuda:dry")
-        self.client = self.context.keygen()
         self.evaluator: ckks.Evaluator | None = None
+
+    @cached_property
+    def client(self) -> ckks.Client:
+        """With a key of its own, made when it is first asked for."""
+        return self.context.keygen()
 
     def prepare(self, operation: Operation, level: int, batch: int = 1) -> Callable[[], object]:
         """The operation on fresh ciphertexts of this level, as a call."""
@@ -59,6 +67,8 @@ class Lab:
         b = self.client.encrypt(values, level=level)
         if operation is Operation.hmult:
             return lambda: ev.multiply(a, b)
+        if operation is Operation.hadd:
+            return lambda: ev.add(a, b)
         product = ev.multiply(a, b)
         return lambda: ev.rescale(product)
 
@@ -69,6 +79,59 @@ class Lab:
         with crenel.profile(self.context) as account:
             work()
         return account.records()
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Where counters come from: a record, or the GPU that runs the operation, which may become a record."""
+
+    count: bool = False
+    source: Path | None = None
+    target: Path | None = None
+    seconds: float = 600.0
+
+    def __post_init__(self) -> None:
+        if self.wanted and self.source is not None:
+            raise ParameterError("--counters-from with --counters, expected one of them")
+
+    @property
+    def wanted(self) -> bool:
+        """By the profiler?"""
+        return self.count or self.target is not None
+
+    def operation(self, asked: Operation | None, default: Operation) -> Operation:
+        """The one asked for; else the first that the record has; else the default.
+
+        Raises
+        ------
+        ParameterError : a record of none that can be analysed
+        """
+        if asked is not None or self.source is None:
+            return asked or default
+        known = {each.value for each in Operation}
+        found = counting.operations(self.source)
+        for name in found:
+            if name in known:
+                return Operation(name)
+        raise ParameterError(f"{self.source} has counters of {', '.join(found)}, expected {', '.join(known)}")
+
+    def of(self, name: str, device: str, operation: Operation, level: int) -> list[Counted]:
+        """Kernels of the operation, longest first; none where nobody asked."""
+        if self.source is not None:
+            return counting.read(self.source, operation.value)
+        if not self.wanted:
+            return []
+        expect_new(self.target)
+        ncu.expect(device)
+        rows = ncu.count(name, device, operation.value, level, self.seconds)
+        if self.target is not None:
+            described = crenel.Device(device).description
+            write_record(self.target, counting.document(rows, name, operation.value, described))
+            print(f"wrote {self.target}")
+        return counting.summed(rows)
+
+
+_NONE = Counters()
 
 
 def params_of(name: str) -> ckks.Params:
@@ -96,15 +159,15 @@ def run(
     json_path: Path | None,
     plot: Path | None,
     every_limb_count: bool,
-    counters: Path | None = None,
+    counters: Counters = _NONE,
 ) -> None:
     """Print the tables; write the files that were asked for."""
-    counted = [] if counters is None else read_counters(counters, operation.value)
     params = params_of(name)
     default = 0 if operation is Operation.bootstrap else params.max_level
     at = default if level is None else level
     if not 0 <= at <= params.max_level:
         raise ParameterError(f"level {at}, expected 0 to {params.max_level}")
+    counted = counters.of(name, device, operation, at)
     lab = Lab(params, device)
     records = lab.records(operation, at)
     ceilings = analyze.load_ceilings()

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import crenel
 from crenel import analyze, sweep
-from crenel.cli.analyze import Lab, Operation, limbs_of, params_of
+from crenel.cli.analyze import Counters, Lab, Operation, limbs_of, params_of
 from crenel.cli.output import numbers, table
 from crenel.counters import Counted, utilisation
-from crenel.counters import read as read_counters
 from crenel.errors import ParameterError, UnsupportedError
 from crenel.sweep import Point
 
@@ -27,20 +26,20 @@ def run(
     steps: int,
     json_path: Path | None,
     plot: Path | None,
-    counters: Path | None,
+    counters: Counters,
 ) -> None:
     """Print the table; write the files that were asked for."""
     of_batches = numbers(batches, "--batches")
     if operation is Operation.bootstrap:
         raise ParameterError(
-            "--sweep of a bootstrap, which has one number of limbs; expected hmult, hrot or rescale",
+            "--sweep of a bootstrap, which has one number of limbs; expected hmult, hrot, rescale or hadd",
             {"operation": operation.value},
         )
-    counted = [] if counters is None else read_counters(counters, operation.value)
     params = params_of(name)
+    counted = counters.of(name, device, operation, params.max_level)
     lab = Lab(params, device)
     by_level = [limbs_of(params, level) for level in range(params.max_level + 1)]
-    lowest = 0 if operation is Operation.hrot else 1  # a product needs a level to spend
+    lowest = 0 if operation in (Operation.hrot, Operation.hadd) else 1  # a product needs a level to spend
     levels = [lowest + level for level in sweep.levels_of(by_level[lowest:], steps)]
     ceilings = analyze.load_ceilings()
     points = sweep.sweep(

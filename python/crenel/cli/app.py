@@ -73,11 +73,18 @@ def doctor(
 def analyze(
     parameters: Annotated[str, typer.Argument(metavar="PARAMS", help="A name of crenel params list.")],
     operation: Annotated[
-        analysis.Operation, typer.Option(help="What to run.")
-    ] = analysis.Operation.bootstrap,
+        analysis.Operation | None,
+        typer.Option(
+            help="What to run; default bootstrap, of --sweep hmult, of --counters-from what it has."
+        ),
+    ] = None,
     device: Annotated[
-        str, typer.Option(help="cuda, cuda:<index>, or cuda:dry: the model of an H200 that needs no GPU.")
-    ] = "cuda:dry",
+        str | None,
+        typer.Option(
+            help="cuda, cuda:<index>, or cuda:dry: the model of an H200 that needs no GPU, the default where "
+            "nothing is counted."
+        ),
+    ] = None,
     level: Annotated[
         int | None, typer.Option(help="Of the inputs; default 0 to bootstrap, else the top.")
     ] = None,
@@ -88,13 +95,20 @@ def analyze(
     batches: Annotated[str, typer.Option(help="Of a sweep, by commas.")] = "1,2,4,8,16",
     steps: Annotated[int, typer.Option(help="Limb counts of a sweep, at most.", min=1)] = 12,
     counters: Annotated[
-        Path | None, typer.Option(help="A record of dev/kernels/ncu_account.sh beside it.")
-    ] = None,
+        bool, typer.Option("--counters", help="Count beside it, by ncu on this GPU.")
+    ] = False,
+    counters_to: Annotated[Path | None, typer.Option(help="Count, and write that to a new file.")] = None,
+    counters_from: Annotated[Path | None, typer.Option(help="Counters of such a file beside it.")] = None,
+    counters_seconds: Annotated[float, typer.Option(help="That ncu may take.", min=1)] = 600,
 ) -> None:
     """Print what an operation moves and computes, against the measured ceilings."""
+    beside = analysis.Counters(counters, counters_from, counters_to, counters_seconds)
+    default = analysis.Operation.hmult if sweep else analysis.Operation.bootstrap
+    of = beside.operation(operation, default)
+    on = device or ("cuda" if beside.wanted else "cuda:dry")
     if sweep:
         from crenel.cli.analyze_sweep import run
 
-        run(parameters, device, operation, batches, steps, json, plot, counters)
+        run(parameters, on, of, batches, steps, json, plot, beside)
     else:
-        analysis.run(parameters, device, operation, level, json, plot, limbs, counters)
+        analysis.run(parameters, on, of, level, json, plot, limbs, beside)

@@ -58,8 +58,9 @@ def without(context: typer.Context) -> None:
 def boot(context: typer.Context) -> None:
     """Bootstrapping: latency, precision, levels and memory. Exit status 1 when a result is wrong."""
     from crenel import _crenel
+    from crenel.cli.bench_energy import EnergyMeter
 
-    _run(_crenel.bench_boot, "boot", context.args)
+    _run(lambda words: _crenel.bench_boot(words, EnergyMeter()), "boot", context.args)
 
 
 @app.command(context_settings=_HAND_OVER)

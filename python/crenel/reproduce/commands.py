@@ -125,10 +125,13 @@ def _counted(part: str, stem: str) -> Command:
 
 
 def _all() -> dict[str, Command]:
-    sets = ("boot30", "boot35", "boot40", "boot45", "boot48dr", "boot50")
-    out = {f"boot:{p}": _boot(p, *(("--kinds",) if p == "boot40" else ())) for p in sets}
-    out["boot40-minimal"] = _boot("boot40", "--minimal", name="boot-minimal")
-    out["boot40-sizes"] = _boot("boot40", "--sizes", "32,256,2048,16384,32768", "--quick", name="sizes")
+    sets = ("boot30", "boot35", "boot35-h1024", "boot40", "boot45", "boot48dr", "boot50")
+    uniform = ("--values", "centred")  # as the papers' messages
+    out = {f"boot:{p}": _boot(p, *uniform, *(("--kinds",) if p == "boot40" else ())) for p in sets}
+    out["boot40-default"] = _boot("boot40", "--kinds", name="boot-default")
+    out["boot40-minimal"] = _boot("boot40", *uniform, "--minimal", name="boot-minimal")
+    slots = "32,256,2048,4096,16384,32768"
+    out["boot40-sizes"] = _boot("boot40", *uniform, "--sizes", slots, "--quick", name="sizes")
     out["boot40-tenants"] = _boot("boot40", "--tenants", "4", name="tenants")
     for p in ("boot30", "boot35", "boot40", "boot48dr"):
         quick = ("--iterations", "2")

@@ -15,6 +15,7 @@ import crenel
 from crenel.workloads.records import Energy
 
 PERIOD_MS = 100
+COUNTED = frozenset({"cuda"})  # kinds of devices with a counter
 # The power of now where the driver has it; `power.draw` is a mean over a second on some.
 POWER = ("power.draw.instant", "power.draw")
 FIRST_SAMPLE_S = 5.0
@@ -64,7 +65,7 @@ class Meter:
         self._begin = self._end = 0.0
         if not wanted:
             self.note = "not asked for"
-        elif device.kind != "cuda":
+        elif device.kind not in COUNTED or device.name.startswith("cuda:dry"):
             self.note = f"no counter of energy is read on {device.name}"
         elif shutil.which("nvidia-smi") is None:
             self.note = "nvidia-smi is not installed"

@@ -29,6 +29,10 @@ class Rungs:
     title: str
     """Of the ladder."""
     rows: Sequence[Mapping[str, Any]]
+    date: str
+    """When it was made."""
+    absent: Sequence[tuple[str, str]]
+    """Steps of the paper that have no switch, and why, as it was known then."""
 
     @property
     def names(self) -> list[str]:
@@ -55,10 +59,12 @@ def rungs(results: Results, operation: str, ladder: str) -> list[Rungs]:
             rows = [row for row in each["rows"] if row["ladder"] == ladder]
             if each["operation"] != operation or any(row["correct"] is False for row in rows) or not rows:
                 continue
-            title = each["ladders"].get(ladder, {}).get("title", "each off alone")
+            told = each["ladders"].get(ladder, {})
+            title = told.get("title", "each off alone")
+            absent = [(str(step), str(why)) for step, why in told.get("absent", ())]
             key, date = (dry, name, int(each["limbs"])), str(where.get("date", ""))
             if key not in found or found[key][0] < date:
-                found[key] = date, Rungs(file, name, dry, each["title"], title, rows)
+                found[key] = date, Rungs(file, name, dry, each["title"], title, rows, date, absent)
     return [found[key][1] for key in sorted(found, key=lambda k: (k[0], k[1], -k[2]))]
 
 
@@ -79,4 +85,7 @@ def take_rungs(work: Work, operation: str, ladder: str, figure: str) -> bool:
             columns, rows = (*columns[:2], *columns[3:]), [(*row[:2], *row[3:]) for row in rows]
         work.table(f"ours: {of}: {each.title}", columns, rows)
         work.chart(Bars(f"{of}, {what} ({figure})", "ms", each.names, {"": ms}, each.names))
+    if own:
+        absent = max(own, key=lambda each: each.date).absent
+        work.table("steps without a switch here", ("step", "why"), absent)
     return bool(own)
