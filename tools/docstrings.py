@@ -5,18 +5,20 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 SECTION = re.compile(r"^(Parameters|Returns|Yields|Raises|Attributes)$")
 RULE = re.compile(r"^-{3,}$")
 ENTRY = re.compile(r"^(``|`)?(?P<names>\*{0,2}\w+(?:\(\))?(?:`?, `?\*{0,2}\w+)*)(``|`)? : (?P<text>.*)$")
 TERM = re.compile(r"^`[^`]+`(, `[^`]+`)*$|^\w+Error$|^[A-Z]\w+$")
-ERRORS = re.compile(
-    r"(?<![`\w.])((?:Crenel|Parameter|State|KeyMissing|Serialization|Device|Unsupported|OutOfMemory)Error)\b"
-)
+TREE = Path(__file__).resolve().parents[1] / "python/crenel/errors.py"
+NAMES = re.findall(r"^class (\w+Error)\b", TREE.read_text(encoding="utf-8"), re.MULTILINE)
+ERRORS = re.compile(rf"(?<![`\w.])({'|'.join(NAMES)})\b")
 
 
 def _entry(names: str, text: str) -> str:
-    shown = ", ".join(f"`{name.strip('` ')}`" for name in names.split(","))
+    # Two marks: a parameter is no link to a class or function of its name.
+    shown = ", ".join(f"``{name.strip('` ')}``" for name in names.split(","))
     return f"- {shown}: {text}" if text else f"- {shown}"
 
 

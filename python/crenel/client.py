@@ -17,9 +17,11 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import TracebackType
+from typing import BinaryIO, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,8 +47,111 @@ except ImportError:
 
 PROTOCOL, TUS = "1", "1.0.0"
 CHUNK = 4 << 20
-TRIES, LONGEST_PAUSE_S = 8, 5.0
-Json = dict[str, Any]
+TRIES, LONGEST_PAUSE_S, LOOK_S = 8, 5.0, 1.0
+
+
+class Digest(TypedDict):
+    """Size and hash of what was sent."""
+
+    bytes: int
+    sha256: str
+
+
+class Problem(TypedDict):
+    """An error as the service says it: `crenel.errors`' class ``code`` with its ``fields``."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    fields: dict[str, str | int | float | bool | list[int]]
+    retry: bool
+
+
+class Limits(TypedDict):
+    """What the service takes of a tenant: bytes, numbers of jobs and requests, and a wait in seconds."""
+
+    chunk_bytes: int
+    key_bytes: int
+    input_bytes: int
+    jobs: int
+    job_bytes: int
+    finished_jobs: int
+    result_bytes: int
+    stored_key_bytes: int
+    waiting: int
+    wait_seconds: float
+
+
+class Protocol(TypedDict):
+    """Versions of the protocol, the library and tus, and limits."""
+
+    protocol: list[int]
+    library: str
+    tus: str
+    limits: Limits
+    guests: bool
+
+
+class ProgramFacts(TypedDict):
+    """A program of a service: fingerprints, names, parameters, shapes of one sample, sizes in bytes."""
+
+    program: str
+    name: str
+    kind: str
+    params: str
+    params_name: str
+    security_bits: float
+    insecure: bool
+    batch: int
+    input_shape: list[int]
+    input_bound: float | None
+    output_shape: list[int]
+    key_bytes: int
+    client_bytes: int
+    client_sha256: str
+
+
+class KeyFacts(TypedDict):
+    """Evaluation keys at a service; times are UTC, ISO 8601; state is received, ready or refused."""
+
+    key: str
+    program: str
+    bytes: int
+    created: str
+    used: str
+    expires: str
+    state: str
+    error: Problem | None
+
+
+class Seconds(TypedDict):
+    """Where a job's time went: waiting, reading keys, running; None: not yet."""
+
+    wait: float | None
+    keys: float | None
+    run: float | None
+
+
+class JobFacts(TypedDict):
+    """A job as the service sees it; times are UTC, ISO 8601; state is queued, running, done, failed or
+    cancelled; position: jobs before it in the queue."""
+
+    job: str
+    program: str
+    key: str
+    state: str
+    created: str
+    started: str | None
+    finished: str | None
+    expires: str | None
+    input: Digest
+    result: Digest | None
+    error: Problem | None
+    attempts: int
+    position: int | None
+    seconds: Seconds
 
 
 def connect(url: str, token: str, *, timeout: float = 60.0) -> Service:
@@ -71,26 +176,35 @@ class Service:
 
     def __init__(self, http: httpx.Client) -> None:
         self._http = http
-        self.protocol: Json = self.request("GET", "/protocol").json()
+        self.protocol: Protocol = self.request("GET", "/protocol").json()
         """Versions and limits."""
 
     def __enter__(self) -> Service:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         self.close()
 
     def close(self) -> None:
         """Closes connections."""
         self._http.close()
 
-    def programs(self) -> list[Json]:
+    def programs(self) -> list[ProgramFacts]:
         """What it serves."""
         return list(self.request("GET", "/programs").json()["programs"])
 
-    def keys(self) -> list[Json]:
+    def keys(self) -> list[KeyFacts]:
         """The evaluation keys that it holds of this tenant."""
         return list(self.request("GET", "/keys").json()["keys"])
+
+    def jobs(self) -> list[JobFacts]:
+        """The newest jobs of this tenant, at most 100, the newest first."""
+        return list(self.request("GET", "/jobs").json()["jobs"])
 
     def delete_keys(self, key: str) -> None:
         """Has it forget evaluation keys. Raises NotFoundError."""
@@ -145,8 +259,8 @@ class Service:
             key = _hash(file)
             state = self._state(key)
             if state is None or state["state"] == "refused" or state["program"] != program:
-                told = Bar() if progress is True else progress or None
-                _Upload(self, file, path.stat().st_size, program, key, replaces).send(told)
+                with _told(progress) as told:
+                    _Upload(self, file, path.stat().st_size, program, key, replaces).send(told)
         while (state := self._state(key, wait=30)) is not None and state["state"] == "received":
             pass
         if state is None:
@@ -155,9 +269,9 @@ class Service:
             raise error_of(state["error"])
         return key
 
-    def _state(self, key: str, wait: int = 0) -> Json | None:
+    def _state(self, key: str, wait: int = 0) -> KeyFacts | None:
         try:
-            found: Json = self.request("GET", f"/keys/{key}", params={"wait": wait}).json()
+            found: KeyFacts = self.request("GET", f"/keys/{key}", params={"wait": wait}).json()
         except NotFoundError:
             return None
         return found
@@ -285,18 +399,40 @@ class Session:
                 shutil.move(path, self._file)
         return self.key
 
-    def run(self, samples: ArrayLike, *, timeout: float | None = None) -> Reals:
+    def run(
+        self, samples: ArrayLike, *, timeout: float | None = None, progress: bool | Callback = False
+    ) -> Reals:
         """Encrypts samples, has them computed on, and decrypts: as many as there are, `spec.batch` a job.
 
-        timeout : seconds in all. Raises the job's error, UnavailableError after the timeout.
+        Parameters
+        ----------
+        samples : of shape (samples, *`spec.input.shape`), or one without the axis in front
+        timeout : seconds in all; None: as long as it takes
+        progress : True for a bar, or a function f(done, total, what), told of every sample twice, when it is
+            sent and when its result is here, and every second of the state of the job that is waited for
+
+        Returns the results, (samples, *output shape), of one sample without the axis in front. Raises as
+        `submit`, the job's error, UnavailableError after the timeout.
         """
         found = np.asarray(samples, dtype=np.float64)
-        if found.shape == self.spec.input.shape:
-            return self.submit(found).result(timeout)
-        batch = self.spec.batch
-        started = [self.submit(found[k : k + batch]) for k in range(0, len(found), batch)]
+        single, batch = found.shape == self.spec.input.shape, self.spec.batch
+        rows = found[None] if single else found
+        parts = [rows[k : k + batch] for k in range(0, len(rows), batch)] or [rows]
         end = None if timeout is None else time.monotonic() + timeout
-        return np.concatenate([j.result(None if end is None else end - time.monotonic()) for j in started])
+        with _told(progress) as sink:
+            told = _Samples(sink, len(rows))
+            started: list[Job] = []
+            for part in parts:
+                started.append(self.submit(part[0] if single else part))
+                told.count(len(part), "sent")
+            results = []
+            for number, (job, part) in enumerate(zip(started, parts, strict=True), 1):
+                if sink is not None:
+                    for state in job.states(None if end is None else end - time.monotonic(), every=LOOK_S):
+                        told.say(f"job {number} of {len(parts)} {_standing(state)}")
+                results.append(job.result(None if end is None else end - time.monotonic()))
+                told.count(len(part), f"job {number} of {len(parts)} is here")
+        return results[0] if single else np.concatenate(results)
 
     def submit(self, samples: ArrayLike) -> Job:
         """Encrypts up to `spec.batch` samples and sends them; returns at once. A service that forgot the keys
@@ -323,6 +459,41 @@ class Session:
         raise AssertionError
 
 
+@contextmanager
+def _told(progress: bool | Callback) -> Iterator[Callback | None]:
+    """Whom the block tells how far it is; a bar ends with it."""
+    if progress is not True:
+        yield progress or None
+        return
+    bar = Bar()
+    try:
+        yield bar
+    finally:
+        bar.close()
+
+
+class _Samples:
+    """Tells of samples on their way: each counts when it is sent, and when its result is here."""
+
+    def __init__(self, sink: Callback | None, samples: int) -> None:
+        self._sink, self._done, self._total = sink, 0, 2 * samples
+        self.say("encrypting and sending")
+
+    def count(self, samples: int, what: str) -> None:
+        self._done += samples
+        self.say(what)
+
+    def say(self, what: str) -> None:
+        if self._sink is not None:
+            self._sink(self._done, self._total, what)
+
+
+def _standing(state: JobFacts) -> str:
+    """Of a job, in a word or three."""
+    before = state["position"]
+    return state["state"] if before is None else f"{state['state']} behind {before}"
+
+
 @dataclass(frozen=True)
 class Job:
     """What was submitted. See `Session.submit`."""
@@ -330,17 +501,21 @@ class Job:
     session: Session
     id: str
 
-    def state(self, wait: float = 0) -> Json:
+    def state(self, wait: float = 0) -> JobFacts:
         """What the service says of it, at the latest after `wait` seconds once it has ended."""
-        found: Json = self.session.service.request("GET", f"/jobs/{self.id}", params={"wait": wait}).json()
+        found: JobFacts = self.session.service.request(
+            "GET", f"/jobs/{self.id}", params={"wait": wait}
+        ).json()
         return found
 
-    def states(self, timeout: float | None = None) -> Iterator[Json]:
-        """What the service says, every few seconds until it has ended. Raises UnavailableError after so many
-        seconds."""
+    def states(self, timeout: float | None = None, *, every: float = 20.0) -> Iterator[JobFacts]:
+        """What the service says, at least so often until the job has ended; the last is how it ended.
+
+        timeout, every : seconds. Raises UnavailableError after the timeout.
+        """
         end = None if timeout is None else time.monotonic() + timeout
         while True:
-            left = 20.0 if end is None else min(20.0, end - time.monotonic())
+            left = every if end is None else min(every, end - time.monotonic())
             found = self.state(max(0.0, left))
             yield found
             if found["state"] in ("done", "failed", "cancelled"):
@@ -373,9 +548,9 @@ class Job:
         client = self.session.client
         return client.decrypt(client.tensor_from_bytes(self.encrypted(timeout)), self.session.spec)
 
-    def cancel(self) -> Json:
+    def cancel(self) -> JobFacts:
         """Ends it; what the service says of it then."""
-        found: Json = self.session.service.request("POST", f"/jobs/{self.id}/cancel").json()
+        found: JobFacts = self.session.service.request("POST", f"/jobs/{self.id}/cancel").json()
         return found
 
     def delete(self) -> None:
@@ -406,3 +581,19 @@ def _hash(file: BinaryIO) -> str:
     for piece in iter(lambda: file.read(1 << 20), b""):
         digest.update(piece)
     return digest.hexdigest()
+
+
+__all__ = [
+    "Digest",
+    "Job",
+    "JobFacts",
+    "KeyFacts",
+    "Limits",
+    "Problem",
+    "ProgramFacts",
+    "Protocol",
+    "Seconds",
+    "Service",
+    "Session",
+    "connect",
+]

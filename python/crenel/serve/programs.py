@@ -17,6 +17,7 @@ from typing import Protocol
 from crenel import ckks, nn
 from crenel.errors import NotFoundError, ParameterError
 from crenel.nn import archive
+from crenel.nn.archive import Json
 from crenel.nn.layout import Layout
 from crenel.nn.sizes import rotation_key_bytes
 
@@ -102,7 +103,7 @@ class Servable(Protocol):
         something else."""
         ...
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, Json]:
         """Members of its description that are its kind's own."""
         ...
 
@@ -178,7 +179,7 @@ class NnProgram:
         """Of the highest level; with bootstraps as counted."""
         return self._most
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, Json]:
         """Shapes, bound and packing."""
         spec = self._program.client
         return {
@@ -193,7 +194,7 @@ class NnProgram:
         return _LoadedNn(nn.Server.shared(program))
 
 
-def _packing(layout: Layout) -> dict[str, object]:
+def _packing(layout: Layout) -> dict[str, Json]:
     return {
         "ciphertexts": layout.ciphertexts, "slots": layout.slots, "images": layout.images,
         "positions": layout.positions().tolist(),
@@ -261,7 +262,7 @@ class Function:
     kind: str = field(default="function", init=False)
 
     @property
-    def document(self) -> dict[str, object]:
+    def document(self) -> dict[str, Json]:
         """What a client needs, as JSON."""
         return {
             "name": self.name, "version": self.version, "params": self.params.to_bytes().hex(),
@@ -293,7 +294,7 @@ class Function:
         """They are at the highest level."""
         return self.key_memory
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, Json]:
         """None but that it takes one ciphertext."""
         return {
             "batch": 1, "input_shape": [self.params.slots], "input_bound": None,
@@ -368,7 +369,7 @@ class Programs:
             raise NotFoundError(f"no program {program[:16]}", {"program": program[:64]})
         return found
 
-    def describe(self, servable: Servable, full: bool = False) -> dict[str, object]:
+    def describe(self, servable: Servable, full: bool = False) -> dict[str, Json]:
         """As the protocol has it; `full` with the client's document and the packing."""
         params, client = servable.params, servable.client_file
         facts = servable.facts()
