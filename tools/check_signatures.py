@@ -21,8 +21,8 @@ from check_types import Missing, find_stub
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC = (
-    "crenel", "crenel.ckks", "crenel.tfhe", "crenel.bridge", "crenel.fhecore", "crenel.nn", "crenel.workloads",
-    "crenel.client", "crenel.serve", "crenel.distributed",
+    "crenel", "crenel.ckks", "crenel.tfhe", "crenel.bridge", "crenel.fhecore", "crenel.nn",
+    "crenel.workloads", "crenel.client", "crenel.serve", "crenel.distributed",
 )  # fmt: skip
 STUB = "crenel._crenel"
 # Generic classes that stand for unknown elements when nothing says which.

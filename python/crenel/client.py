@@ -127,7 +127,7 @@ class KeyFacts(TypedDict):
 
 
 class Seconds(TypedDict):
-    """Where a job's time went: waiting, reading keys, running; None: not yet."""
+    """Where a job's seconds went: waiting, reading keys, running; None: not yet."""
 
     wait: float | None
     keys: float | None
@@ -157,8 +157,14 @@ class JobFacts(TypedDict):
 def connect(url: str, token: str, *, timeout: float = 60.0) -> Service:
     """A service at a URL, as the tenant whose token it is.
 
-    timeout : seconds that one request may take. Raises UnavailableError where nobody answers, ServiceError
-    for a service of another version of the protocol.
+    Parameters
+    ----------
+    url : as ``http://127.0.0.1:8400``, or https; what it connects to is the user's to trust
+    token : of a tenant, as `crenel tenant add` prints it; it is checked by the first request that needs one
+    timeout : seconds that one request may take
+
+    Raises UnavailableError where nobody answers, UnsupportedError for a service of another version of the
+    protocol.
     """
     service = Service(
         httpx.Client(base_url=url, timeout=timeout, headers={"Authorization": f"Bearer {token}"})
@@ -172,7 +178,11 @@ def connect(url: str, token: str, *, timeout: float = 60.0) -> Service:
 
 
 class Service:
-    """A service, as one tenant sees it. See `connect`."""
+    """A service, as one tenant sees it. See `connect`.
+
+    Every call raises AuthenticationError for a token that the service does not know, LimitError beyond the
+    tenant's limits, UnavailableError where nobody answers: each after several tries where they may help.
+    """
 
     def __init__(self, http: httpx.Client) -> None:
         self._http = http
@@ -211,7 +221,13 @@ class Service:
         self.request("DELETE", f"/keys/{key}")
 
     def spec(self, name: str, *, allow_insecure: bool = False) -> nn.ClientSpec:
-        """What a client must know of a program, by its name or fingerprint. Raises NotFoundError."""
+        """What a client must know of a program, by its name or fingerprint.
+
+        allow_insecure : accept parameters of less than 128 bits of security
+
+        Raises NotFoundError, SerializationError for insecure parameters and for a file that is another
+        program's.
+        """
         found = next((p for p in self.programs() if name in (p["name"], p["program"])), None)
         if found is None:
             raise NotFoundError(f"the service has no program {name!r}", {"name": name})
@@ -253,7 +269,15 @@ class Service:
     ) -> str:
         """Sends a key file and waits until it is checked; goes on where a broken connection ended.
 
-        Returns its hash. Raises SerializationError, KeyMissingError for keys that the service refuses.
+        Parameters
+        ----------
+        path : a file of `crenel.ckks.EvaluationKeys.save`
+        program : fingerprint of the program that they are for
+        replaces : hash of keys that the service forgets once these are checked
+        progress : True for a bar, or a function f(done, total, what) of bytes
+
+        Returns their hash. Raises SerializationError, KeyMissingError for keys that the service refuses,
+        KeysNeededError where they are deleted meanwhile, LimitError, StorageError, UnavailableError.
         """
         with path.open("rb") as file:
             key = _hash(file)
@@ -286,7 +310,13 @@ class Service:
         params: Mapping[str, str | int | float] | None = None,
         tries: int = TRIES,
     ) -> httpx.Response:
-        """One request, again after a pause where the service says that this may help, or does not answer.
+        """One request of the protocol (docs/reference/service.md), again after a pause where the service says
+        that this may help, or does not answer.
+
+        Parameters
+        ----------
+        method, route, content, headers, params : of HTTP; the route as of the service's address
+        tries : in all; pauses begin at 0.1 seconds, or what the service says, and double, up to 5 seconds
 
         Every route of the protocol may be asked for again. Raises the library's error of the answer,
         UnavailableError where nobody answers.
@@ -366,6 +396,9 @@ class _Upload:
 class Session:
     """A program and a client's keys at a service. See `Service.open`.
 
+    Parameters
+    ----------
+    service, spec, client : where, for which program, and whose secret key
     file : where evaluation keys are kept, or None
     """
 
@@ -388,7 +421,8 @@ class Session:
         return self.key
 
     def rotate_keys(self, *, progress: bool | Callback = False) -> str:
-        """New evaluation keys of the same secret key in the place of the old ones. Returns their hash."""
+        """New evaluation keys of the same secret key in the place of the old ones. Returns their hash. Raises
+        as `Service.upload`."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "keys"
             self.client.evaluation_keys(self.spec).save(path)
@@ -438,7 +472,10 @@ class Session:
         """Encrypts up to `spec.batch` samples and sends them; returns at once. A service that forgot the keys
         gets them again.
 
-        Raises as `crenel.nn.Client.encrypt`, ServiceError.
+        samples : of shape (samples, *`spec.input.shape`), or one without the axis in front
+
+        Raises as `crenel.nn.Client.encrypt`; LimitError, StorageError, UnavailableError where the service
+        takes no more, after 8 tries; SerializationError, KeyMissingError where it refuses the keys.
         """
         data = self.client.encrypt(samples, self.spec).to_bytes()
         headers = {
@@ -499,10 +536,13 @@ class Job:
     """What was submitted. See `Session.submit`."""
 
     session: Session
+    """Whose it is."""
     id: str
+    """32 hexadecimal digits, by which the service knows it."""
 
     def state(self, wait: float = 0) -> JobFacts:
-        """What the service says of it, at the latest after `wait` seconds once it has ended."""
+        """What the service says of it: once it has ended, at the latest after `wait` seconds. Raises
+        NotFoundError for a job that was deleted or whose time is over."""
         found: JobFacts = self.session.service.request(
             "GET", f"/jobs/{self.id}", params={"wait": wait}
         ).json()
@@ -544,17 +584,20 @@ class Job:
         return answer.content
 
     def result(self, timeout: float | None = None) -> Reals:
-        """The result, decrypted. Raises as `encrypted`."""
+        """The result, decrypted: (samples, *output shape), of a single sample without the axis in front.
+
+        timeout : seconds. Raises as `encrypted`, and StateError for a result under another key.
+        """
         client = self.session.client
         return client.decrypt(client.tensor_from_bytes(self.encrypted(timeout)), self.session.spec)
 
     def cancel(self) -> JobFacts:
-        """Ends it; what the service says of it then."""
+        """Ends it where it has not ended; what the service says of it then. Raises NotFoundError."""
         found: JobFacts = self.session.service.request("POST", f"/jobs/{self.id}/cancel").json()
         return found
 
     def delete(self) -> None:
-        """Has the service forget input and result."""
+        """Has the service forget input and result. Raises NotFoundError."""
         self.session.service.request("DELETE", f"/jobs/{self.id}")
 
 

@@ -117,8 +117,11 @@ class NnProgram:
     """A program of `crenel.nn`, as its file has it."""
 
     name: str
+    """For people: up to 64 letters, digits, dots, dashes and underscores."""
     data: bytes
+    """What `crenel.nn.Program.save` wrote."""
     allow_insecure: bool = False
+    """Accept parameters of less than 128 bits of security."""
     kind: str = field(default="nn", init=False)
 
     @cached_property
@@ -160,7 +163,7 @@ class NnProgram:
 
     @property
     def largest_key(self) -> int:
-        """Of the highest level; with bootstraps, of all."""
+        """Bytes of one of the highest level; with bootstraps, of all."""
         demand = self._program.demand
         if demand.bootstraps:
             return self.params.key_bytes()
@@ -176,7 +179,7 @@ class NnProgram:
 
     @property
     def most_key_memory(self) -> int:
-        """Of the highest level; with bootstraps as counted."""
+        """Bytes where every key is of the highest level; with bootstraps as counted."""
         return self._most
 
     def facts(self) -> dict[str, Json]:
@@ -286,12 +289,12 @@ class Function:
 
     @property
     def largest_key(self) -> int:
-        """All are as large."""
+        """Bytes of one: all are as large."""
         return self.params.key_bytes()
 
     @property
     def most_key_memory(self) -> int:
-        """They are at the highest level."""
+        """Bytes: the same, they are at the highest level."""
         return self.key_memory
 
     def facts(self) -> dict[str, Json]:
