@@ -195,7 +195,7 @@ class _Actor:
 
     def begin(self) -> bytes:
         """Makes what it calls."""
-        task: Task = pickle.loads(memoryview(self._sent))
+        task: Task = pickle.loads(self._sent.data)
         self._run = task.make(self._device)
         return b""
 

@@ -372,12 +372,12 @@ class Programs:
             raise NotFoundError(f"no program {program[:16]}", {"program": program[:64]})
         return found
 
-    def describe(self, servable: Servable, full: bool = False) -> dict[str, Json]:
+    def describe(self, servable: Servable, full: bool = False) -> dict[str, object]:
         """As the protocol has it; `full` with the client's document and the packing."""
         params, client = servable.params, servable.client_file
         facts = servable.facts()
         packing = facts.pop("packing")
-        found = {
+        found: dict[str, object] = {
             "program": servable.program, "name": servable.name, "kind": servable.kind,
             "params": params.id, "params_name": params.name, "security_bits": round(params.security_bits, 1),
             "insecure": params.insecure, "key_bytes": servable.key_memory // 2, **facts,

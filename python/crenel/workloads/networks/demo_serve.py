@@ -143,14 +143,11 @@ def _seen(states: list[JobFacts], held: list[KeyFacts]) -> list[tuple[str, str]]
     for key in held:
         rows.append(("  keys", f"{size(key['bytes'])}, SHA-256 {key['key'][:16]}..., {key['state']}"))
     for k, job in enumerate(states, 1):
-        seconds = job["seconds"]
-        rows.append(
-            (
-                f"  job {k}",
-                f"{job['state']}: {size(job['input']['bytes'])} in, {size(job['result']['bytes'])} out",
-            )
-        )
-        parts = ", ".join(f"{name} {seconds[name]:.2f} s" for name in ("wait", "keys", "run"))
+        seconds, result = job["seconds"], job["result"]
+        returned = f", {size(result['bytes'])} out" if result else ""
+        rows.append((f"  job {k}", f"{job['state']}: {size(job['input']['bytes'])} in{returned}"))
+        took = {"wait": seconds["wait"], "keys": seconds["keys"], "run": seconds["run"]}
+        parts = ", ".join(f"{name} {part:.2f} s" for name, part in took.items() if part is not None)
         rows.append(("", f"input {job['input']['sha256'][:16]}..., {parts}"))
     rows.append(("  of the digits", "nothing"))
     return rows
