@@ -1,4 +1,4 @@
-"""What a service says as JSON, as `crenel.client` has it: the members are those of docs/reference/service.md."""
+"""What a service says as JSON, for `crenel.client`: the members are those of docs/reference/service.md."""
 
 from __future__ import annotations
 
