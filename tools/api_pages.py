@@ -22,7 +22,7 @@ from check_types import Missing, find_stub
 from docstrings import to_markdown
 from header_page import header_page
 
-PAGES = ("crenel", "ckks", "tfhe", "bridge", "fhecore", "nn", "workloads")
+PAGES = ("crenel", "ckks", "tfhe", "bridge", "fhecore", "nn", "workloads", "client", "serve", "distributed")
 TITLES = {"crenel": "crenel", **{p: f"crenel.{p}" for p in PAGES[1:]}, "cpp": "C++ headers"}
 FOLDER = "reference/api"
 ADDRESSES = [f"{FOLDER}/{page}.md" for page in TITLES]  # below docs/
@@ -141,12 +141,11 @@ class Reference:
             made = Entry(entry.name, members["__init__"])
             shown = self._function(made, links, owner=entry.name)[1:]
             parts += [shown[0].replace(" -> None", ""), *shown[1:]]
-        facts, calls, operators = [], [], []
+        facts, calls, operators = self._values(node, links), [], []
         for name, places in members.items():
             first = places[0].node
-            if isinstance(first, ast.AnnAssign):
-                if not name.startswith("_"):
-                    facts.append((name, display(first.annotation, self.called), ""))
+            if isinstance(first, ast.AnnAssign) and first not in node.body and not name.startswith("_"):
+                facts.append((name, display(first.annotation, self.called), ""))  # inherited
             elif not isinstance(first, Function):
                 continue
             elif _is(first, "property"):
@@ -165,6 +164,23 @@ class Reference:
             parts += self._function(call, links, "###", entry.name)
         return parts
 
+    def _values(self, node: ast.ClassDef, links: dict[str, str]) -> list[tuple[str, str, str]]:
+        """Fields and members of an enumeration: name, type, and the text that stands behind it."""
+        found = []
+        listed = any(ast.unparse(base) in ("enum.Enum", "Enum") for base in node.bases)
+        for member, behind in zip(node.body, [*node.body[1:], None], strict=True):
+            if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name):
+                name, kind = member.target.id, display(member.annotation, self.called)
+            elif listed and isinstance(member, ast.Assign):
+                name, kind = f"{node.name}.{ast.unparse(member.targets[0])}", node.name
+            else:
+                continue
+            if not name.startswith("_"):
+                text = _string(behind.value) if isinstance(behind, ast.Expr) else ""
+                text = text or _setting(member.value)
+                found.append((name, kind, to_markdown(text, links, "../errors.md")))
+        return found
+
     def _members(self, place: Place) -> dict[str, list[Place]]:
         """Of the class, then inherited ones, by name."""
         found: dict[str, list[Place]] = {}
@@ -182,6 +198,22 @@ class Reference:
                         for name, places in self._members(parent).items():
                             found.setdefault(name, places)
         return found
+
+
+def _string(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _setting(value: ast.expr | None) -> str:
+    """What a setting of the service is, with its default."""
+    if not (isinstance(value, ast.Call) and ast.unparse(value.func) == "_setting"):
+        return ""
+    default = ast.unparse(value.args[0])
+    return (
+        f"{_string(value.args[1])}; default `{default}`"
+        if default not in ("''", "()")
+        else _string(value.args[1])
+    )
 
 
 def is_error(entry: Entry) -> bool:
@@ -238,6 +270,8 @@ def signature(node: Function, name: str, called: dict[str, str], method: bool) -
     if a.kwarg:
         items.append("**" + _argument(a.kwarg, None, called))
     result = display(node.returns, called)
+    if _is(node, "contextmanager"):
+        result = re.sub(r"^Iterator\[", "AbstractContextManager[", result)
     bare = name.removesuffix("(...)").removesuffix("[...]")
     left, right = ("[", "]") if name.endswith("[...]") else ("(", ")")
     line = f"{bare}{left}{', '.join(items)}{right} -> {result}"

@@ -2,8 +2,8 @@
 
     python tools/check_signatures.py [--stub build/main/python/_crenel.pyi]
 
-Public is what `__all__` of crenel, crenel.ckks, crenel.tfhe, crenel.fhecore and crenel.nn names, with the
-public members of its classes, inherited ones too. Read from the sources and the extension module's stub;
+Public is what `__all__` of the modules in PUBLIC names, with the public members of its classes, inherited
+ones too. Read from the sources and the extension module's stub;
 nothing is imported.
 """
 
@@ -20,7 +20,10 @@ from pathlib import Path
 from check_types import Missing, find_stub
 
 ROOT = Path(__file__).resolve().parents[1]
-PUBLIC = ("crenel", "crenel.ckks", "crenel.tfhe", "crenel.bridge", "crenel.fhecore", "crenel.nn")
+PUBLIC = (
+    "crenel", "crenel.ckks", "crenel.tfhe", "crenel.bridge", "crenel.fhecore", "crenel.nn",
+    "crenel.workloads", "crenel.client", "crenel.serve", "crenel.distributed",
+)  # fmt: skip
 STUB = "crenel._crenel"
 # Generic classes that stand for unknown elements when nothing says which.
 GENERIC = {

@@ -185,6 +185,8 @@ class Bridge:
 class Crossing:
     """Operations of a `Bridge` by two evaluators and the keys between their secrets.
 
+    What they do to noise: docs/theory/bridge.md, "Noise".
+
     All raise StateError for ciphertexts of other parameters, devices, slots, levels or secret keys,
     KeyMissingError where a key is missing, ParameterError for numbers that are not finite or out of range.
     """

@@ -42,6 +42,8 @@ class Times:
 class Cost:
     """Of a bridge: levels, keys on the device, standard deviations and time. ``print(cost)`` is a page.
 
+    Deviations and probabilities are those of docs/theory/bridge.md, "Noise".
+
     Attributes
     ----------
     key_bytes, key_wire_bytes : of the bridge's own keys, on the device and in a file

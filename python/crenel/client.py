@@ -17,14 +17,26 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import TracebackType
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crenel import nn
+from crenel.client_facts import (
+    Digest,
+    JobFacts,
+    KeyFacts,
+    Limits,
+    Problem,
+    ProgramFacts,
+    Protocol,
+    Seconds,
+)
 from crenel.errors import (
     CrenelError,
     KeysNeededError,
@@ -45,15 +57,20 @@ except ImportError:
 
 PROTOCOL, TUS = "1", "1.0.0"
 CHUNK = 4 << 20
-TRIES, LONGEST_PAUSE_S = 8, 5.0
-Json = dict[str, Any]
+TRIES, LONGEST_PAUSE_S, LOOK_S = 8, 5.0, 1.0
 
 
 def connect(url: str, token: str, *, timeout: float = 60.0) -> Service:
     """A service at a URL, as the tenant whose token it is.
 
-    timeout : seconds that one request may take. Raises UnavailableError where nobody answers, ServiceError
-    for a service of another version of the protocol.
+    Parameters
+    ----------
+    url : as ``http://127.0.0.1:8400``, or https; what it connects to is the user's to trust
+    token : of a tenant, as `crenel tenant add` prints it; it is checked by the first request that needs one
+    timeout : seconds that one request may take
+
+    Raises UnavailableError where nobody answers, UnsupportedError for a service of another version of the
+    protocol.
     """
     service = Service(
         httpx.Client(base_url=url, timeout=timeout, headers={"Authorization": f"Bearer {token}"})
@@ -67,37 +84,56 @@ def connect(url: str, token: str, *, timeout: float = 60.0) -> Service:
 
 
 class Service:
-    """A service, as one tenant sees it. See `connect`."""
+    """A service, as one tenant sees it. See `connect`.
+
+    Every call raises AuthenticationError for a token that the service does not know, LimitError beyond the
+    tenant's limits, UnavailableError where nobody answers: each after several tries where they may help.
+    """
 
     def __init__(self, http: httpx.Client) -> None:
         self._http = http
-        self.protocol: Json = self.request("GET", "/protocol").json()
+        self.protocol: Protocol = self.request("GET", "/protocol").json()
         """Versions and limits."""
 
     def __enter__(self) -> Service:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         self.close()
 
     def close(self) -> None:
         """Closes connections."""
         self._http.close()
 
-    def programs(self) -> list[Json]:
+    def programs(self) -> list[ProgramFacts]:
         """What it serves."""
         return list(self.request("GET", "/programs").json()["programs"])
 
-    def keys(self) -> list[Json]:
+    def keys(self) -> list[KeyFacts]:
         """The evaluation keys that it holds of this tenant."""
         return list(self.request("GET", "/keys").json()["keys"])
+
+    def jobs(self) -> list[JobFacts]:
+        """The newest jobs of this tenant, at most 100, the newest first."""
+        return list(self.request("GET", "/jobs").json()["jobs"])
 
     def delete_keys(self, key: str) -> None:
         """Has it forget evaluation keys. Raises NotFoundError."""
         self.request("DELETE", f"/keys/{key}")
 
     def spec(self, name: str, *, allow_insecure: bool = False) -> nn.ClientSpec:
-        """What a client must know of a program, by its name or fingerprint. Raises NotFoundError."""
+        """What a client must know of a program, by its name or fingerprint.
+
+        allow_insecure : accept parameters of less than 128 bits of security
+
+        Raises NotFoundError, SerializationError for insecure parameters and for a file that is another
+        program's.
+        """
         found = next((p for p in self.programs() if name in (p["name"], p["program"])), None)
         if found is None:
             raise NotFoundError(f"the service has no program {name!r}", {"name": name})
@@ -139,14 +175,22 @@ class Service:
     ) -> str:
         """Sends a key file and waits until it is checked; goes on where a broken connection ended.
 
-        Returns its hash. Raises SerializationError, KeyMissingError for keys that the service refuses.
+        Parameters
+        ----------
+        path : a file of `crenel.ckks.EvaluationKeys.save`
+        program : fingerprint of the program that they are for
+        replaces : hash of keys that the service forgets once these are checked
+        progress : True for a bar, or a function f(done, total, what) of bytes
+
+        Returns their hash. Raises SerializationError, KeyMissingError for keys that the service refuses,
+        KeysNeededError where they are deleted meanwhile, LimitError, StorageError, UnavailableError.
         """
         with path.open("rb") as file:
             key = _hash(file)
             state = self._state(key)
             if state is None or state["state"] == "refused" or state["program"] != program:
-                told = Bar() if progress is True else progress or None
-                _Upload(self, file, path.stat().st_size, program, key, replaces).send(told)
+                with _told(progress) as told:
+                    _Upload(self, file, path.stat().st_size, program, key, replaces).send(told)
         while (state := self._state(key, wait=30)) is not None and state["state"] == "received":
             pass
         if state is None:
@@ -155,9 +199,9 @@ class Service:
             raise error_of(state["error"])
         return key
 
-    def _state(self, key: str, wait: int = 0) -> Json | None:
+    def _state(self, key: str, wait: int = 0) -> KeyFacts | None:
         try:
-            found: Json = self.request("GET", f"/keys/{key}", params={"wait": wait}).json()
+            found: KeyFacts = self.request("GET", f"/keys/{key}", params={"wait": wait}).json()
         except NotFoundError:
             return None
         return found
@@ -172,7 +216,13 @@ class Service:
         params: Mapping[str, str | int | float] | None = None,
         tries: int = TRIES,
     ) -> httpx.Response:
-        """One request, again after a pause where the service says that this may help, or does not answer.
+        """One request of the protocol (docs/reference/service.md), again after a pause where the service says
+        that this may help, or does not answer.
+
+        Parameters
+        ----------
+        method, route, content, headers, params : of HTTP; the route as of the service's address
+        tries : in all; pauses begin at 0.1 seconds, or what the service says, and double, up to 5 seconds
 
         Every route of the protocol may be asked for again. Raises the library's error of the answer,
         UnavailableError where nobody answers.
@@ -252,6 +302,9 @@ class _Upload:
 class Session:
     """A program and a client's keys at a service. See `Service.open`.
 
+    Parameters
+    ----------
+    service, spec, client : where, for which program, and whose secret key
     file : where evaluation keys are kept, or None
     """
 
@@ -274,7 +327,8 @@ class Session:
         return self.key
 
     def rotate_keys(self, *, progress: bool | Callback = False) -> str:
-        """New evaluation keys of the same secret key in the place of the old ones. Returns their hash."""
+        """New evaluation keys of the same secret key in the place of the old ones. Returns their hash. Raises
+        as `Service.upload`."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "keys"
             self.client.evaluation_keys(self.spec).save(path)
@@ -285,24 +339,49 @@ class Session:
                 shutil.move(path, self._file)
         return self.key
 
-    def run(self, samples: ArrayLike, *, timeout: float | None = None) -> Reals:
+    def run(
+        self, samples: ArrayLike, *, timeout: float | None = None, progress: bool | Callback = False
+    ) -> Reals:
         """Encrypts samples, has them computed on, and decrypts: as many as there are, `spec.batch` a job.
 
-        timeout : seconds in all. Raises the job's error, UnavailableError after the timeout.
+        Parameters
+        ----------
+        samples : of shape (samples, *`spec.input.shape`), or one without the axis in front
+        timeout : seconds in all; None: as long as it takes
+        progress : True for a bar, or a function f(done, total, what), told of every sample twice, when it is
+            sent and when its result is here, and every second of the state of the job that is waited for
+
+        Returns the results, (samples, *output shape), of one sample without the axis in front. Raises as
+        `submit`, the job's error, UnavailableError after the timeout.
         """
         found = np.asarray(samples, dtype=np.float64)
-        if found.shape == self.spec.input.shape:
-            return self.submit(found).result(timeout)
-        batch = self.spec.batch
-        started = [self.submit(found[k : k + batch]) for k in range(0, len(found), batch)]
+        single, batch = found.shape == self.spec.input.shape, self.spec.batch
+        rows = found[None] if single else found
+        parts = [rows[k : k + batch] for k in range(0, len(rows), batch)] or [rows]
         end = None if timeout is None else time.monotonic() + timeout
-        return np.concatenate([j.result(None if end is None else end - time.monotonic()) for j in started])
+        with _told(progress) as sink:
+            told = _Samples(sink, len(rows))
+            started: list[Job] = []
+            for part in parts:
+                started.append(self.submit(part[0] if single else part))
+                told.count(len(part), "sent")
+            results = []
+            for number, (job, part) in enumerate(zip(started, parts, strict=True), 1):
+                if sink is not None:
+                    for state in job.states(None if end is None else end - time.monotonic(), every=LOOK_S):
+                        told.say(f"job {number} of {len(parts)} {_standing(state)}")
+                results.append(job.result(None if end is None else end - time.monotonic()))
+                told.count(len(part), f"job {number} of {len(parts)} is here")
+        return results[0] if single else np.concatenate(results)
 
     def submit(self, samples: ArrayLike) -> Job:
         """Encrypts up to `spec.batch` samples and sends them; returns at once. A service that forgot the keys
         gets them again.
 
-        Raises as `crenel.nn.Client.encrypt`, ServiceError.
+        samples : of shape (samples, *`spec.input.shape`), or one without the axis in front
+
+        Raises as `crenel.nn.Client.encrypt`; LimitError, StorageError, UnavailableError where the service
+        takes no more, after 8 tries; SerializationError, KeyMissingError where it refuses the keys.
         """
         data = self.client.encrypt(samples, self.spec).to_bytes()
         headers = {
@@ -323,24 +402,66 @@ class Session:
         raise AssertionError
 
 
+@contextmanager
+def _told(progress: bool | Callback) -> Iterator[Callback | None]:
+    """Whom the block tells how far it is; a bar ends with it."""
+    if progress is not True:
+        yield progress or None
+        return
+    bar = Bar()
+    try:
+        yield bar
+    finally:
+        bar.close()
+
+
+class _Samples:
+    """Tells of samples on their way: each counts when it is sent, and when its result is here."""
+
+    def __init__(self, sink: Callback | None, samples: int) -> None:
+        self._sink, self._done, self._total = sink, 0, 2 * samples
+        self.say("encrypting and sending")
+
+    def count(self, samples: int, what: str) -> None:
+        self._done += samples
+        self.say(what)
+
+    def say(self, what: str) -> None:
+        if self._sink is not None:
+            self._sink(self._done, self._total, what)
+
+
+def _standing(state: JobFacts) -> str:
+    """Of a job, in a word or three."""
+    before = state["position"]
+    return state["state"] if before is None else f"{state['state']} behind {before}"
+
+
 @dataclass(frozen=True)
 class Job:
     """What was submitted. See `Session.submit`."""
 
     session: Session
+    """Whose it is."""
     id: str
+    """32 hexadecimal digits, by which the service knows it."""
 
-    def state(self, wait: float = 0) -> Json:
-        """What the service says of it, at the latest after `wait` seconds once it has ended."""
-        found: Json = self.session.service.request("GET", f"/jobs/{self.id}", params={"wait": wait}).json()
+    def state(self, wait: float = 0) -> JobFacts:
+        """What the service says of it: once it has ended, at the latest after `wait` seconds. Raises
+        NotFoundError for a job that was deleted or whose time is over."""
+        found: JobFacts = self.session.service.request(
+            "GET", f"/jobs/{self.id}", params={"wait": wait}
+        ).json()
         return found
 
-    def states(self, timeout: float | None = None) -> Iterator[Json]:
-        """What the service says, every few seconds until it has ended. Raises UnavailableError after so many
-        seconds."""
+    def states(self, timeout: float | None = None, *, every: float = 20.0) -> Iterator[JobFacts]:
+        """What the service says, at least so often until the job has ended; the last is how it ended.
+
+        timeout, every : seconds. Raises UnavailableError after the timeout.
+        """
         end = None if timeout is None else time.monotonic() + timeout
         while True:
-            left = 20.0 if end is None else min(20.0, end - time.monotonic())
+            left = every if end is None else min(every, end - time.monotonic())
             found = self.state(max(0.0, left))
             yield found
             if found["state"] in ("done", "failed", "cancelled"):
@@ -369,17 +490,20 @@ class Job:
         return answer.content
 
     def result(self, timeout: float | None = None) -> Reals:
-        """The result, decrypted. Raises as `encrypted`."""
+        """The result, decrypted: (samples, *output shape), of a single sample without the axis in front.
+
+        timeout : seconds. Raises as `encrypted`, and StateError for a result under another key.
+        """
         client = self.session.client
         return client.decrypt(client.tensor_from_bytes(self.encrypted(timeout)), self.session.spec)
 
-    def cancel(self) -> Json:
-        """Ends it; what the service says of it then."""
-        found: Json = self.session.service.request("POST", f"/jobs/{self.id}/cancel").json()
+    def cancel(self) -> JobFacts:
+        """Ends it where it has not ended; what the service says of it then. Raises NotFoundError."""
+        found: JobFacts = self.session.service.request("POST", f"/jobs/{self.id}/cancel").json()
         return found
 
     def delete(self) -> None:
-        """Has the service forget input and result."""
+        """Has the service forget input and result. Raises NotFoundError."""
         self.session.service.request("DELETE", f"/jobs/{self.id}")
 
 
@@ -406,3 +530,19 @@ def _hash(file: BinaryIO) -> str:
     for piece in iter(lambda: file.read(1 << 20), b""):
         digest.update(piece)
     return digest.hexdigest()
+
+
+__all__ = [
+    "Digest",
+    "Job",
+    "JobFacts",
+    "KeyFacts",
+    "Limits",
+    "Problem",
+    "ProgramFacts",
+    "Protocol",
+    "Seconds",
+    "Service",
+    "Session",
+    "connect",
+]

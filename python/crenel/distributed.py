@@ -1,48 +1,67 @@
 """One function over many encrypted inputs, on all machines of a Ray cluster. Needs ``crenel[serve]``.
 
->>> from crenel import distributed, nn
->>> answers = distributed.map(distributed.program(program_file, key_file), inputs)
+>>> from crenel import distributed
+>>> task = distributed.program("digits.crn", "alice.keys")
+>>> answers = distributed.map(task, inputs, workers=4)
 
 Actors and not Ray Data: inputs are a few large byte strings that are computed on for long, not many small
 rows. Ray Data gave the same bytes when it was tried on files of ciphertexts, but begins later (it plans and
 starts its own reading tasks), keeps order only by a setting of the process, holds rows in Arrow blocks whose
-retry repeats all of them, and needs pyarrow and pandas. Here a worker that dies repeats its own inputs,
-`ahead` bounds what is on its way, and answers come as they are ready.
+retry repeats all of them, and needs pyarrow and pandas. Nor Ray's ActorPool: it reads all inputs at once, and
+a worker that died stays in it. Here inputs go to whichever worker is free, those of a worker that dies to
+others, and answers come in the order of the inputs (`crenel.dispatch`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+import pickle
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+import crenel
 from crenel import nn
-from crenel.errors import ParameterError, UnavailableError, UnsupportedError
+from crenel.dispatch import Dispatch, WorkerLostError
+from crenel.errors import (
+    DeviceError,
+    OutOfMemoryError,
+    ParameterError,
+    StorageError,
+    UnavailableError,
+    UnsupportedError,
+)  # fmt: skip
 from crenel.nn import archive
 
 Run = Callable[[bytes], bytes]
-RETRIES = 4  # of an input whose worker died; more would run one that kills its worker for ever
-OBJECTS = 256 << 20  # of Ray's store on one machine: inputs and outputs on their way
+OBJECTS = 128 << 20  # bytes of Ray's store on one machine beside what is sent
+START_S = 300.0  # until the first worker has a place
+LOOK_S = 1.0
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker makes once, on its device, and calls for every input. It travels: it holds bytes."""
+    """What a worker makes once, on its device, and calls for every input. It is pickled and sent."""
 
     make: Callable[[str], Run]
-    """``make(device)`` returns ``run(input) -> output``."""
+    """``make(device)`` returns ``run(input) -> output``, both bytes, the output a function of the input
+    alone: an input whose worker dies is computed again."""
 
 
 @dataclass(frozen=True)
 class _Bound:
-    program: bytes
-    keys: bytes
+    program: bytes | str
+    keys: bytes | str
     allow_insecure: bool
 
     def __call__(self, device: str) -> Run:
-        made = nn.Program.from_bytes(self.program, device, allow_insecure=self.allow_insecure).bind(self.keys)
+        read = nn.Program.load if isinstance(self.program, str) else nn.Program.from_bytes
+        made = read(self.program, device, allow_insecure=self.allow_insecure).bind(self.keys)  # type: ignore[arg-type]
         return lambda data: made.run(made.tensor_from_bytes(data)).to_bytes()
 
 
@@ -50,18 +69,37 @@ def program(
     program: str | os.PathLike[str] | bytes,
     keys: str | os.PathLike[str] | bytes,
     *,
+    on_nodes: bool = False,
     allow_insecure: bool = False,
 ) -> Task:
-    """A program of `crenel.nn` with one client's evaluation keys.
+    """A program of `crenel.nn` with one client's evaluation keys, for `map`.
 
-    program, keys : their files, or bytes. Raises FileError where a file cannot be read.
+    Parameters
+    ----------
+    program, keys : files of `crenel.nn.Program.save` and `crenel.ckks.EvaluationKeys.save`, or their bytes
+    on_nodes : files are read by each worker on its own machine, under the same path, and not sent: for keys
+        of gigabytes on a file system that all machines share. Else they are read here, now, and sent once to
+        every machine
+    allow_insecure : accept parameters of less than 128 bits of security
+
+    Raises FileError where a file cannot be read here; ParameterError for `on_nodes` with bytes.
     """
+    if on_nodes and (isinstance(program, bytes) or isinstance(keys, bytes)):
+        raise ParameterError("on_nodes: expected paths of program and keys, not bytes", {"name": "on_nodes"})
+    if on_nodes:
+        return Task(_Bound(os.path.abspath(program), os.path.abspath(keys), allow_insecure))
     read = [p if isinstance(p, bytes) else archive.read(Path(p)) for p in (program, keys)]
     return Task(_Bound(read[0], read[1], allow_insecure))
 
 
 def map(
-    task: Task, inputs: Iterable[bytes], *, device: str = "cpu", workers: int = 1, ahead: int = 2
+    task: Task,
+    inputs: Iterable[bytes],
+    *,
+    device: str = "cpu",
+    workers: int = 1,
+    ahead: int = 2,
+    waiting: int = 16,
 ) -> Iterator[bytes]:
     """The outputs, in the order of the inputs, as they come.
 
@@ -70,19 +108,28 @@ def map(
     task : what every worker makes once
     inputs : encrypted tensors or ciphertexts as bytes; read as they are needed, never all at once
     device : "cpu" or "ref"; "cuda": each worker has one GPU, which Ray chooses
-    workers : how many compute at a time
-    ahead : inputs of each worker that wait at it
+    workers : how many compute at a time; on the CPU each has one core
+    ahead : inputs that a worker has, with the one that it computes on. More hide how long they travel; a
+        worker without any takes what waits at another
+    waiting : outputs of each worker that may wait for one of an earlier input, which a slow worker has. They
+        lie in this process
 
-    A worker that dies is started again and its inputs with it: evaluation is bit-identical, so nobody sees it
-    but by time. An input whose workers die again and again ends the iteration. On the cluster that
-    RAY_ADDRESS names, else on a Ray of this machine, which ends with the iteration.
+    A worker that dies is replaced, and its inputs go to others: evaluation is bit-identical, so nobody sees
+    it but by time. On the cluster that RAY_ADDRESS names, or the one that this process has joined; else on a
+    Ray of this machine, which ends with the iteration, and whose store holds the task and the inputs on their
+    way (what does not fit goes to files in Ray's folder).
 
-    Raises ParameterError at once, what `task.make` and its function raise, UnsupportedError without Ray,
-    UnavailableError where workers die `RETRIES` times more of one input.
+    Raises ParameterError and UnsupportedError (without Ray) at once. In the iteration, each in the place of
+    its input: what `inputs` and the task's function raise, ParameterError for an input that is no bytes,
+    UnavailableError where a worker died at it five times, StorageError where Ray's store and disk are full.
+    Before it: what `task.make` raises; DeviceError where this machine has too few GPUs; OutOfMemoryError
+    where it has no memory for what is sent; UnavailableError where for 300 seconds no worker found a place on
+    a cluster, or five died before one began.
     """
-    if device not in ("cpu", "ref", "cuda") or workers < 1 or ahead < 1:
+    if device not in ("cpu", "ref", "cuda") or min(workers, ahead) < 1 or waiting < 0:
         raise ParameterError(
-            f"device {device}, {workers} workers, {ahead} ahead: expected cpu, ref or cuda, and at least 1",
+            f"device {device}, {workers} workers, {ahead} ahead, {waiting} waiting: expected cpu, ref or "
+            "cuda, at least 1, 1 and 0",
             {"name": device},
         )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no network at run time
@@ -92,52 +139,150 @@ def map(
         raise UnsupportedError(
             f"crenel.distributed needs Ray ({error}): pip install 'crenel[serve]'"
         ) from None
-    return _mapped(ray, task, inputs, device, workers, ahead)
+    return _mapped(ray, task, inputs, device, workers, ahead, waiting)
+
+
+def _mapped(
+    ray: Any, task: Task, inputs: Iterable[bytes], device: str, workers: int, ahead: int, waiting: int
+) -> Iterator[bytes]:
+    source = iter(inputs)
+    first = next(source, None)
+    if first is None:
+        return
+    # As an array: a worker reads it where Ray's store has it, without a copy.
+    sent = np.frombuffer(ray.cloudpickle.dumps(task), dtype=np.uint8)
+    ours = not ray.is_initialized()
+    if ours:
+        _init(ray, workers, sent.nbytes + 2 * (ahead * workers + 1) * len(first))
+    crew = None
+    try:
+        crew = _Crew(ray, sent, device, workers)
+        del sent
+        dispatch = Dispatch(crew, chain([first], source), workers=workers, ahead=ahead, waiting=waiting)
+        yield from dispatch.answers()
+    finally:
+        if crew is not None:
+            crew.close()
+        if ours:
+            ray.shutdown()
+
+
+def _init(ray: Any, workers: int, sent: int) -> None:
+    """Joins the cluster, or starts Ray here with a store for so many bytes."""
+    if "RAY_ADDRESS" in os.environ:
+        ray.init()
+        return
+    store = OBJECTS + sent + sent // 8
+    available = crenel.Device("cpu").available_bytes
+    if store > available:
+        raise OutOfMemoryError(
+            f"what is sent needs {store} bytes of this machine's memory, which has {available}: "
+            "distributed.program(..., on_nodes=True) sends paths",
+            {"needed": store, "available": available, "device": "host", "limit": "memory"},
+        )
+    ray.init(num_cpus=workers, include_dashboard=False, object_store_memory=store, configure_logging=False)
 
 
 class _Actor:
     """A worker: what the task makes, on its device."""
 
-    def __init__(self, task: Task, device: str) -> None:
-        self._run = task.make("cuda:0" if device == "cuda" else device)
+    def __init__(self, sent: np.ndarray[Any, np.dtype[np.uint8]], device: str) -> None:
+        self._sent, self._device = sent, device
+        self._run: Run | None = None
+
+    def placed(self) -> None:
+        """It has a place."""
+
+    def begin(self) -> bytes:
+        """Makes what it calls."""
+        task: Task = pickle.loads(self._sent.data)
+        self._run = task.make(self._device)
+        return b""
 
     def run(self, data: bytes) -> bytes:
+        assert self._run is not None
         return self._run(data)
 
 
-def _mapped(
-    ray: Any, task: Task, inputs: Iterable[bytes], device: str, workers: int, ahead: int
-) -> Iterator[bytes]:
-    ours = not ray.is_initialized()
-    if ours and "RAY_ADDRESS" in os.environ:
-        ray.init()
-    elif ours:
-        ray.init(
-            num_cpus=workers, include_dashboard=False, object_store_memory=OBJECTS, configure_logging=False
-        )
-    try:
-        actor = {"num_cpus": 1, "num_gpus": int(device == "cuda")}
-        kind = ray.remote(max_restarts=-1, max_task_retries=RETRIES, **actor)(_Actor)
-        shared = ray.put(task)
-        actors = [kind.remote(shared, device) for _ in range(workers)]
-        waiting: list[Any] = []
-        for number, data in enumerate(inputs):
-            if len(waiting) >= ahead * workers:
-                yield _answer(ray, waiting.pop(0))
-            waiting.append(actors[number % workers].run.remote(data))
-        while waiting:
-            yield _answer(ray, waiting.pop(0))
-    finally:
-        if ours:
-            ray.shutdown()
+class _Crew:
+    """`crenel.dispatch.Crew` of Ray's actors."""
+
+    def __init__(
+        self, ray: Any, sent: np.ndarray[Any, np.dtype[np.uint8]], device: str, workers: int
+    ) -> None:
+        self._ray = ray
+        self._device = "cuda:0" if device == "cuda" else device  # Ray shows a worker its own GPU alone
+        self._needs = {"CPU": 1, "GPU": int(device == "cuda")}
+        found = int(ray.cluster_resources().get("GPU", 0))
+        if device == "cuda" and found < workers and len(ray.nodes()) == 1:
+            raise DeviceError(
+                f"{workers} workers need a GPU each, Ray has {found}", {"needed": workers, "available": found}
+            )
+        self._kind = ray.remote(num_cpus=1, num_gpus=self._needs["GPU"], max_restarts=0)(_Actor)
+        self._sent = self.hold(sent)
+        self._actors: dict[Any, Any] = {}  # and what says that it has a place
+        self._placed = False
+        self._since = time.monotonic()
+
+    def start(self) -> Any:
+        actor = self._kind.remote(self._sent, self._device)
+        self._actors[actor] = actor.placed.remote()
+        return actor
+
+    def begin(self, worker: Any) -> Any:
+        return worker.begin.remote()
+
+    def hold(self, data: Any) -> Any:
+        try:
+            return self._ray.put(data)
+        except (self._ray.exceptions.ObjectStoreFullError, self._ray.exceptions.OutOfDiskError) as error:
+            size = len(data)
+            raise StorageError(
+                f"Ray's store has no room for {size} bytes ({type(error).__name__})", {"needed": size}
+            ) from None
+
+    def run(self, worker: Any, held: Any) -> Any:
+        return worker.run.remote(held)
+
+    def withdraw(self, call: Any) -> None:
+        self._ray.cancel(call, recursive=False)
+
+    def ended(self, calls: Collection[Any]) -> list[Any]:
+        waited = list(calls)
+        some, _ = self._ray.wait(waited, timeout=LOOK_S)
+        if not some:
+            self._look()
+            return []
+        found: list[Any] = self._ray.wait(waited, num_returns=len(waited), timeout=0)[0]
+        return found
+
+    def answer(self, call: Any) -> bytes:
+        try:
+            return bytes(self._ray.get(call))
+        except self._ray.exceptions.RayTaskError as error:
+            raise (error.cause or error) from None
+        except self._ray.exceptions.RayError as error:  # an actor, a node, an object is gone
+            raise WorkerLostError(str(error)) from None
+
+    def stop(self, worker: Any) -> None:
+        if self._actors.pop(worker, None) is not None:
+            self._ray.kill(worker)
+
+    def close(self) -> None:
+        """Ends all."""
+        for worker in list(self._actors):
+            self.stop(worker)
+
+    def _look(self) -> None:
+        """Has any worker found a place?"""
+        if not self._placed:
+            self._placed = bool(self._ray.wait(list(self._actors.values()), timeout=0)[0])
+        if not self._placed and time.monotonic() - self._since > START_S:
+            raise UnavailableError(
+                f"no worker found a place in {START_S:g} s: each needs {self._needs}, the cluster has free "
+                f"{self._ray.available_resources()}",
+                {"retry_after": START_S},
+            )
 
 
-def _answer(ray: Any, reference: Any) -> bytes:
-    try:
-        return bytes(ray.get(reference))
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause from None
-    except ray.exceptions.RayActorError:
-        raise UnavailableError(
-            f"workers died {RETRIES + 1} times at one input, or could not begin: Ray's log says why"
-        ) from None
+__all__ = ["Task", "map", "program"]

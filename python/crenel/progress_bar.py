@@ -77,7 +77,7 @@ class Bar:
         if self._shown is None and took >= SHOWN_AFTER_S:
             self._shown = self._show(total, what)
         if self._shown is not None:
-            self._shown.update(done)
+            self._shown.update(done, what)
         if done == total:
             if self._shown is None and took >= WRITTEN_AFTER_S:
                 print(f"crenel: {what}: {total} of {total}, {took:.0f} s", file=sys.stderr, flush=True)
@@ -117,8 +117,8 @@ class _Terminal:
         self._task = self._bars.add_task(what, total=total)
         self._bars.start()
 
-    def update(self, done: int) -> None:
-        self._bars.update(self._task, completed=done, refresh=True)
+    def update(self, done: int, what: str) -> None:
+        self._bars.update(self._task, completed=done, description=what, refresh=True)
 
     def close(self) -> None:
         self._bars.stop()
@@ -132,10 +132,10 @@ class _Notebook:
         self._task = self._bars.add_task(what, total=total)
         self._handle: Any = None
 
-    def update(self, done: int) -> None:
+    def update(self, done: int, what: str) -> None:
         from IPython.display import HTML, display
 
-        self._bars.update(self._task, completed=done)
+        self._bars.update(self._task, completed=done, description=what)
         html = HTML(_html(self._bars.get_renderable()))
         if self._handle is None:
             self._handle = display(html, display_id=True)

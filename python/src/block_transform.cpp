@@ -69,7 +69,8 @@ void bind_block_transform(nb::module_& m) {
       "A matrix of blocks prepared for one level: t(ev, [x0, x1]) are the outputs, sums of blocks\n"
       "times inputs. As LinearTransform, but an input is decomposed and rotated once for all "
       "outputs,\n"
-      "and an output has one rotation a giant step and one division, however many inputs it has.");
+      "and an output has one rotation a giant step and one division, however many inputs it has:\n"
+      "docs/theory/attention.md, \"Baby and giant steps\".");
   c.def("__init__", &make, "context"_a, "blocks"_a, "level"_a = nb::none(), "slots"_a = nb::none(),
         nb::kw_only(), "baby_steps"_a = 0, "keys"_a = "hoisted", "scale"_a = nb::none(),
         "progress"_a = nb::none(),

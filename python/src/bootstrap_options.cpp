@@ -120,8 +120,10 @@ constexpr const char* kOptionsDoc =
 
 void bind_options(nb::module_& m) {
   const BootstrapOptions d;
-  nb::class_<BootstrapOptions> c(m, "BootstrapOptions",
-                                 "How a ciphertext is bootstrapped. Immutable.");
+  nb::class_<BootstrapOptions> c(
+      m, "BootstrapOptions",
+      "How a ciphertext is bootstrapped: docs/guide/bootstrapping.md, and\n"
+      "docs/theory/bootstrapping.md. Immutable.");
   c.def("__init__", &construct, nb::kw_only(), "slots"_a = nb::none(), "pack"_a = d.pack,
         "message_ratio"_a = nb::none(), "values"_a = name_of(kValues, d.values),
         "message"_a = name_of(kMessages, d.message), "order"_a = name_of(kOrders, d.order),
@@ -197,7 +199,8 @@ void bind_options(nb::module_& m) {
 }
 
 void bind_report(nb::module_& m) {
-  nb::class_<BootstrapLevels>(m, "BootstrapLevels", "Levels of one bootstrap.")
+  nb::class_<BootstrapLevels>(
+      m, "BootstrapLevels", "Levels of one bootstrap: docs/theory/bootstrapping.md, \"Pipeline\".")
       .def_ro("input", &BootstrapLevels::input, "Level that the input must have.")
       .def_ro("raised", &BootstrapLevels::raised, "After ModRaise.")
       .def_ro("eval_mod", &BootstrapLevels::eval_mod, "Start of EvalMod.")
@@ -212,8 +215,10 @@ void bind_report(nb::module_& m) {
       .def("__repr__", [](const BootstrapLevels& l) {
         return cat("<ckks.BootstrapLevels ", l.input, " -> ", l.output, ">");
       });
-  nb::class_<BootstrapReport>(m, "BootstrapReport",
-                              "What a bootstrap needs and delivers, known before anything runs.")
+  nb::class_<BootstrapReport>(
+      m, "BootstrapReport",
+      "What a bootstrap needs and delivers, known before anything runs: its\n"
+      "errors by docs/theory/precision.md, \"A bootstrap\".")
       .def_ro("levels", &BootstrapReport::levels, "Levels, from the input to the output.")
       .def_prop_ro(
           "keys", [](const BootstrapReport& r) { return name_of(kKeyModes, r.keys); },

@@ -106,7 +106,7 @@ void bind_keys(nb::module_& m) {
 void bind_noise(nb::module_& m) {
   nb::class_<bridge::Noise>(m, "BridgeNoise",
                             "Standard deviations of phases by the bridge's model, on a circle of\n"
-                            "length 1.")
+                            "length 1: docs/theory/bridge.md, \"Noise\".")
       .def_ro("extracted", &bridge::Noise::extracted,
               "What crossing to TFHE adds to a number, from SlotToCoeff on.")
       .def_ro("reading", &bridge::Noise::reading, "Of a table or a comparison that reads it.")

@@ -49,9 +49,11 @@ nb::object clear(const Fit& fit, nb::handle x) {
 }  // namespace
 
 void bind_chebyshev(nb::module_& m) {
-  nb::class_<Fit>(m, "ChebyshevFit",
-                  "A Chebyshev series on an interval, to be called on ciphertexts. See\n"
-                  "Evaluator.chebyshev. Outside the interval it grows without bound.")
+  nb::class_<Fit>(
+      m, "ChebyshevFit",
+      "A Chebyshev series on an interval, to be called on ciphertexts. See\n"
+      "Evaluator.chebyshev. Outside the interval it grows without bound. How it is evaluated:\n"
+      "docs/theory/bootstrapping.md, \"EvalMod\".")
       .def_prop_ro(
           "coefficients",
           [](const Fit& f) { return to_numpy(std::vector<double>(f.value.coefficients())); },

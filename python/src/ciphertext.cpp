@@ -173,7 +173,8 @@ std::optional<u32> level_of(const EvaluationKeys& k, nb::handle key) {
 
 void bind_keys(nb::module_& m) {
   nb::class_<EvaluationKeys>(m, "EvaluationKeys",
-                             "What a server needs to compute: no secret. Immutable.")
+                             "What a server needs to compute: no secret. Immutable.\n"
+                             "docs/theory/ckks-primes.md, \"Digits of key switching\".")
       .def_prop_ro(
           "secret_key_id", [](const EvaluationKeys& k) { return k.value.secret_key_id().text(); },
           "The public name of the secret key that they were made with; 'none' for no keys.")

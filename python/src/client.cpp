@@ -261,7 +261,9 @@ void bind_keys(nb::class_<Client>& c) {
 void bind_client(nb::module_& m) {
   bind_share(m);
   bind_public_key(m);
-  nb::class_<Client> c(m, "Client", "The holder of the secret key: encrypts and decrypts.");
+  nb::class_<Client> c(m, "Client",
+                       "The holder of the secret key: encrypts and decrypts. What its keys\n"
+                       "and ciphertexts rest on: docs/theory/security.md.");
   c.def_prop_ro("context", &Client::context, "The context.")
       .def_prop_ro(
           "secret_key_id", [](const Client& client) { return client.secret_key_id().text(); },

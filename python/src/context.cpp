@@ -144,7 +144,7 @@ void bind_stream(nb::class_<Context>& c) {
 void bind_context(nb::module_& m) {
   nb::class_<Context> c(m, "Context",
                         "Parameters on a device: tables, immutable and shared. The root of every "
-                        "other object.");
+                        "other object: docs/notation.md, \"Contexts\".");
   c.def(nb::init<const ckks::Params&, const std::string&>(), "params"_a, "device"_a = "auto",
         ReleaseGil(),
         "Tables for `params` on a device of their own: 'ref', 'cpu', 'cuda', 'cuda:<index>' or "

@@ -381,11 +381,14 @@ void bind_error_model(nb::module_& m) {
       "`input`, and give the result to Client.decrypt_to_share.\n\n"
       "Bounds hold whatever the inputs are within theirs, but for a probability of about "
       "2^-128\n"
-      "an operation. What has no model raises UnsupportedError.");
-  BoundClass bound(m, "ErrorBound",
-                   "What holds of a ciphertext at some place of a circuit. Immutable; computes as "
-                   "Operand\n"
-                   "does, with the same levels and scales.");
+      "an operation: docs/theory/precision.md, \"Bounds for results that are shared\". What has "
+      "no\n"
+      "model raises UnsupportedError.");
+  BoundClass bound(
+      m, "ErrorBound",
+      "What holds of a ciphertext at some place of a circuit. Immutable; computes as "
+      "Operand\n"
+      "does, with the same levels and scales: docs/theory/precision.md, \"Operations\".");
   bind_inputs(model);
   bind_explicit(model);
   model.def("__getattr__", &refuse, "name"_a).def("__repr__", [](const ErrorModel& e) {

@@ -202,7 +202,10 @@ void bind_evaluator(nb::module_& m) {
           "Homomorphic operations, each exactly what it says: nothing rescales or changes level\n"
           "behind your back. Call it on a ciphertext for the convenient form: ev(a) * ev(b) + 1.\n"
           "Where the bounds of operands are known, a result that could exceed params.max_value is\n"
-          "refused before any work: StateError names operation, level, bound and max_value.");
+          "refused before any work: StateError names operation, level, bound and max_value.\n\n"
+          "Errors of operations: docs/theory/precision.md, \"Operations\"; hoisted rotations and "
+          "series\n"
+          "in powers or Chebyshev polynomials: BMTH21.");
   c.def_prop_ro("context", &Evaluator::context, "The context.")
       .def_prop_ro(
           "keys", [](const Evaluator& ev) { return EvaluationKeys{ev.context(), ev.keys()}; },
@@ -240,7 +243,8 @@ void bind_evaluator(nb::module_& m) {
       nb::sig("def polynomial(self, x: Ciphertext | Operand, coefficients: numpy.typing.ArrayLike, "
               "basis: typing.Literal['power', 'chebyshev'] = 'power', "
               "interval: tuple[float, float] = (-1.0, 1.0)) -> Ciphertext"),
-      "sum_k coefficients[k] x^k, lowest first, or the Chebyshev series on `interval`.\n\n"
+      "sum_k coefficients[k] x^k, a vector, lowest first, or the Chebyshev series on "
+      "`interval`.\n\n"
       "Level l -> l - polynomial_depth(degree), one lower for an interval other than (-1, 1);\n"
       "scale -> canonical. Raises StateError naming both levels when there are too few.");
   c.def_static(

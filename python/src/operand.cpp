@@ -247,7 +247,8 @@ void bind_operand(nb::module_& m) {
           "  (``1j``), repeats addition and consumes no level; any other product consumes one.\n\n"
           "Raises StateError naming the levels where too few are left, and for operands of other\n"
           "parameters, slots or secret keys; KeyMissingError naming the key that an operation "
-          "needs.");
+          "needs.\n"
+          "Errors: docs/theory/precision.md, \"Operations\"; hoisted rotations: BMTH21.");
   c.def(
       "__init__",
       [](Operand* self, const ckks::Evaluator& ev, CiphertextLike a) {

@@ -54,7 +54,9 @@ void bind_optimisations(nb::module_& m) {
       m, "Optimisations",
       "Which optimisations a device uses: all, but those that are set to False. Each has a field\n"
       "of its name; without one that is named here results keep every bit, but for\n"
-      "merged_rescale, without which they differ within their errors. Immutable.");
+      "merged_rescale, without which they differ within their errors. Immutable. What each is "
+      "worth:\n"
+      "docs/guide/ablation.md.");
   c.def(
        "__init__",
        [](Optimisations* self, const nb::kwargs& switches) {

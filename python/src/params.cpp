@@ -191,7 +191,8 @@ void bind_methods(nb::class_<Params>& c) {
 }  // namespace
 
 void bind_params(nb::module_& m) {
-  nb::class_<Params> c(m, "Params", "Immutable, checked CKKS parameters.");
+  nb::class_<Params> c(m, "Params",
+                       "Immutable, checked CKKS parameters: docs/theory/ckks-primes.md.");
   bind_factories(c);
   bind_numbers(c);
   bind_methods(c);

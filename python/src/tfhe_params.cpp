@@ -183,7 +183,9 @@ void bind_methods(nb::class_<Params>& c) {
 }  // namespace
 
 void bind_tfhe_params(nb::module_& m) {
-  nb::class_<Params> c(m, "TfheParams", "Immutable, checked TFHE parameters.");
+  nb::class_<Params> c(m, "TfheParams",
+                       "Immutable, checked TFHE parameters: docs/theory/tfhe.md, \"Choice of the\n"
+                       "default sets\"; probabilities: \"Probability of failure\" there.");
   bind_numbers(c);
   bind_methods(c);
   m.def("tfhe_preset", &Params::preset, "name"_a, nb::kw_only(), "allow_insecure"_a = false,

@@ -20,6 +20,9 @@ def test_a_notebook_has_no_outputs(path):
     assert code and not any(cell["outputs"] or cell["execution_count"] for cell in code)
 
 
+NEEDED = {"a_service": ("fastapi", "uvicorn", "sqlalchemy", "fsspec", "prometheus_client", "httpx")}
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path, tmp_path, monkeypatch):
     if "notebook" not in os.environ.get("CRENEL_REQUIRE", "").split(","):
@@ -27,6 +30,8 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
         pytest.importorskip("nbclient", reason="no nbclient: pip install -r requirements/notebook.txt")
         pytest.importorskip("sklearn")
         pytest.importorskip("matplotlib")
+    for name in NEEDED.get(path.stem, ()):
+        pytest.importorskip(name, reason=f"no {name}: pip install 'crenel[serve]'")
     import nbformat
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager

@@ -245,7 +245,7 @@ def test_a_notebook_gets_html(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython.display", Module)
     bar = _Notebook(9, "evaluation keys")
     for done in (3, 9):
-        bar.update(done)
+        bar.update(done, "evaluation keys")
     bar.close()
     assert len(shown) == 2 and "3/9" in shown[0] and "9/9" in shown[1]
     assert "<pre" in shown[1] and "evaluation keys" in shown[1]

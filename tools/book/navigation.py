@@ -30,6 +30,7 @@ ROOMS: dict[str, list[str]] = {
         "readers/application-engineer",
         "guide/serve",
         "guide/browser",
+        "tutorials/a_service",
         "guide/keys-on-a-server",
         "guide/sharing-results",
         "guide/threads-and-forks",
@@ -47,6 +48,7 @@ ROOMS: dict[str, list[str]] = {
         "guide/bootstrap_precision",
         "guide/tfhe",
         "guide/bridge",
+        "tutorials/parameters_and_noise",
         "notation",
         "theory/ckks-primes",
         "theory/bootstrapping",
@@ -62,6 +64,8 @@ ROOMS: dict[str, list[str]] = {
         "architecture",
         "theory/gpu",
         "guide/traffic_account",
+        "guide/tuning",
+        "guide/ablation",
         "guide/fhecore",
         "reference/benchmarks",
         "reference/gpus-beyond-a-host",
@@ -69,7 +73,19 @@ ROOMS: dict[str, list[str]] = {
     ],
     "API": [
         f"reference/api/{page}"
-        for page in ("crenel", "ckks", "tfhe", "bridge", "nn", "workloads", "fhecore", "cpp")
+        for page in (
+            "crenel",
+            "ckks",
+            "tfhe",
+            "bridge",
+            "nn",
+            "workloads",
+            "client",
+            "serve",
+            "distributed",
+            "fhecore",
+            "cpp",
+        )
     ],
     "Reference": [
         "reference/command-line",

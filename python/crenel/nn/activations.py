@@ -158,7 +158,8 @@ class Polynomial(Module):
     coefficients: Reals
 
     def __init__(self, coefficients: ArrayLike) -> None:
-        """coefficients : up to degree 127. Raises ParameterError for more, and for what is not finite."""
+        """coefficients : a vector, up to degree 127. Raises ParameterError for more, and for what is not
+        finite."""
         found = _numbers(coefficients, 1, "coefficients")
         if len(found) > 128:
             raise ParameterError(

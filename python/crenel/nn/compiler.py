@@ -68,7 +68,8 @@ def compile(
         densities and degrees come from them
     params : what is computed with
     activation : how activations become polynomials: 'fit' (least squares weighted by what was measured),
-        'chebyshev' (interpolation), 'minimax' (ReLU by a composite sign, where `degree` names none)
+        'chebyshev' (interpolation), 'minimax' (ReLU by a composite sign, where `degree` names none:
+        docs/theory/sign.md, "Comparators")
     degree : of the polynomials, for all or by origin; default the least with which the network agrees
     agreement : share of samples whose largest output must stay the same, where the degree is chosen
     composite : degrees of the sign's factors for 'minimax'

@@ -173,8 +173,8 @@ class Program:
     def describe(self, time: Duration | None = None) -> str:
         """What a run needs and how good its result will be, as text, before anything runs.
 
-        time : of a run on a known machine (`crenel.nn.duration`), in place of that by the costs of `compile`,
-            without either of which it is not known
+        time : of a run on a known machine, shown in milliseconds (`crenel.nn.duration`), in place of that by
+            the costs of `compile`, without either of which it is not known
         """
         demand, expected, first = self.demand, self.expected, self.plan.values[0]
         counts = ", ".join(f"{count} {what}" for what, count in demand.operations.items())

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crenel.serve.engines import Engine, run
-    from crenel.serve.hosting import running
+    from crenel.serve.hosting import Running, running
     from crenel.serve.programs import Function, NnProgram
     from crenel.serve.settings import Settings
 
 _PLACES = {
-    "Engine": "engines", "Function": "programs", "NnProgram": "programs", "Settings": "settings",
-    "run": "engines", "running": "hosting",
+    "Engine": "engines", "Function": "programs", "NnProgram": "programs", "Running": "hosting",
+    "Settings": "settings", "run": "engines", "running": "hosting",
 }  # fmt: skip
 
 
@@ -35,4 +35,4 @@ def __dir__() -> list[str]:
     return __all__
 
 
-__all__ = ["Engine", "Function", "NnProgram", "Settings", "run", "running"]
+__all__ = ["Engine", "Function", "NnProgram", "Running", "Settings", "run", "running"]

@@ -49,7 +49,18 @@ def run(
     workers: int = 1,
     engine: Engine = Engine.ray,
 ) -> None:
-    """Serves until Ctrl-C or SIGTERM. Raises as `running`; UnsupportedError for Ray where it is missing."""
+    """Serves until Ctrl-C or SIGTERM, and prints the address and a new tenant's token.
+
+    Parameters
+    ----------
+    programs, settings, host : as of `running`
+    device : also "auto": every GPU, or else the CPU
+    port : of HTTP
+    workers : that compute; with several GPUs and "auto" of the engine `local`, on each
+    engine : what runs them
+
+    Raises as `running`; UnsupportedError for Ray where it is missing.
+    """
     if engine is Engine.ray:
         try:
             from crenel.serve import deployment

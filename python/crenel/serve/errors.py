@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from crenel import errors
@@ -84,7 +85,7 @@ class Problem:
         return json.dumps(self.document())
 
 
-def error_of(document: dict[str, object]) -> CrenelError:
+def error_of(document: Mapping[str, object]) -> CrenelError:
     """The library's error of a problem document, as a client raises it: an unknown code is a ServiceError."""
     kind = getattr(errors, str(document.get("code")), errors.ServiceError)
     if not (isinstance(kind, type) and issubclass(kind, CrenelError)):

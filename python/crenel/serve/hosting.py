@@ -27,6 +27,7 @@ class Running:
     """A service that answers."""
 
     url: str
+    """Its address."""
     token: str | None
     """Of the tenant ``local``, where it was new; else None: it is stored only as a hash."""
     workers: local.Workers
@@ -75,8 +76,13 @@ def running(
 ) -> Iterator[Running]:
     """A service of this process and worker processes (`Engine.local`), until the block ends.
 
-    programs : files of `Program.save`, ``module:attribute`` of a `Function`, or such objects
-    port : 0 takes a free one
+    Parameters
+    ----------
+    programs : files of `crenel.nn.Program.save`, ``module:attribute`` of a `Function`, or such objects
+    settings : default `Settings()`
+    device : of the workers: "cpu", "ref", "cuda:0", ...; "auto": every GPU, or else the CPU
+    host, port : where it listens for HTTP; port 0 takes a free one
+    workers : processes that compute, each with the device
 
     Raises ParameterError, DeviceError, SerializationError; UnsupportedError where the port is taken.
     """

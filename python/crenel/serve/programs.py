@@ -17,6 +17,7 @@ from typing import Protocol
 from crenel import ckks, nn
 from crenel.errors import NotFoundError, ParameterError
 from crenel.nn import archive
+from crenel.nn.archive import Json
 from crenel.nn.layout import Layout
 from crenel.nn.sizes import rotation_key_bytes
 
@@ -102,7 +103,7 @@ class Servable(Protocol):
         something else."""
         ...
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, Json]:
         """Members of its description that are its kind's own."""
         ...
 
@@ -116,8 +117,11 @@ class NnProgram:
     """A program of `crenel.nn`, as its file has it."""
 
     name: str
+    """For people: up to 64 letters, digits, dots, dashes and underscores."""
     data: bytes
+    """What `crenel.nn.Program.save` wrote."""
     allow_insecure: bool = False
+    """Accept parameters of less than 128 bits of security."""
     kind: str = field(default="nn", init=False)
 
     @cached_property
@@ -159,7 +163,7 @@ class NnProgram:
 
     @property
     def largest_key(self) -> int:
-        """Of the highest level; with bootstraps, of all."""
+        """Bytes of one of the highest level; with bootstraps, of all."""
         demand = self._program.demand
         if demand.bootstraps:
             return self.params.key_bytes()
@@ -175,10 +179,10 @@ class NnProgram:
 
     @property
     def most_key_memory(self) -> int:
-        """Of the highest level; with bootstraps as counted."""
+        """Bytes where every key is of the highest level; with bootstraps as counted."""
         return self._most
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, Json]:
         """Shapes, bound and packing."""
         spec = self._program.client
         return {
@@ -193,7 +197,7 @@ class NnProgram:
         return _LoadedNn(nn.Server.shared(program))
 
 
-def _packing(layout: Layout) -> dict[str, object]:
+def _packing(layout: Layout) -> dict[str, Json]:
     return {
         "ciphertexts": layout.ciphertexts, "slots": layout.slots, "images": layout.images,
         "positions": layout.positions().tolist(),
@@ -261,7 +265,7 @@ class Function:
     kind: str = field(default="function", init=False)
 
     @property
-    def document(self) -> dict[str, object]:
+    def document(self) -> dict[str, Json]:
         """What a client needs, as JSON."""
         return {
             "name": self.name, "version": self.version, "params": self.params.to_bytes().hex(),
@@ -285,15 +289,15 @@ class Function:
 
     @property
     def largest_key(self) -> int:
-        """All are as large."""
+        """Bytes of one: all are as large."""
         return self.params.key_bytes()
 
     @property
     def most_key_memory(self) -> int:
-        """They are at the highest level."""
+        """Bytes: the same, they are at the highest level."""
         return self.key_memory
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, Json]:
         """None but that it takes one ciphertext."""
         return {
             "batch": 1, "input_shape": [self.params.slots], "input_bound": None,
@@ -373,7 +377,7 @@ class Programs:
         params, client = servable.params, servable.client_file
         facts = servable.facts()
         packing = facts.pop("packing")
-        found = {
+        found: dict[str, object] = {
             "program": servable.program, "name": servable.name, "kind": servable.kind,
             "params": params.id, "params_name": params.name, "security_bits": round(params.security_bits, 1),
             "insecure": params.insecure, "key_bytes": servable.key_memory // 2, **facts,

@@ -35,9 +35,11 @@ class Settings:
     guests: int = _setting(0, "guests let in an hour (`POST /guests`); 0: none")
     guest_ttl: float = _setting(6 * HOUR, "seconds that a guest lives", 1)
     key_bytes: int = _setting(16 * GIB, "largest file of evaluation keys", 1)
-    key_memory: int = _setting(32 * GIB, "most memory that one tenant's keys may take once expanded", 1)
+    key_memory: int = _setting(
+        32 * GIB, "most bytes of memory that one tenant's keys may take once expanded", 1
+    )
     input_bytes: int = _setting(64 * MIB, "largest body of a job", 1)
-    input_memory: int = _setting(512 * MIB, "most memory that one input may take once read", 1)
+    input_memory: int = _setting(512 * MIB, "most bytes of memory that one input may take once read", 1)
     chunk_bytes: int = _setting(64 * MIB, "largest chunk of an upload", 1)
     stored_key_bytes: int = _setting(32 * GIB, "key files of a tenant, uploads included", 1)
     uploads: int = _setting(8, "unfinished uploads of a tenant", 1)

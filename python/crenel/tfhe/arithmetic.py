@@ -34,7 +34,8 @@ class Arithmetic:
 
     Messages compute modulo the number of messages of the set: 16 with lut4-128, p without padding; nothing
     saturates. Integers compute modulo 2^bits. Operands are of one kind; one of them may be public: an int or
-    an array of integers (bools beside bits). Shapes broadcast as NumPy's do.
+    an array of integers (bools beside bits). Shapes broadcast as NumPy's do. How they are computed:
+    docs/theory/tfhe.md, "Functions of messages".
     """
 
     _circuits: Circuits

@@ -54,6 +54,8 @@ T = TypeVar("T")
 class Context(Place):
     """Parameters on a device: the root of every other object. Immutable.
 
+    Failure probabilities are those of docs/theory/tfhe.md, "Probability of failure".
+
     Parameters
     ----------
     params : a set of `preset`
@@ -338,7 +340,7 @@ class Client:
         plain_modulus: int | None = None,
         dtype: TypeLike | None = None,
     ) -> Ciphertext | Integers:
-        """Encrypt an array; its type decides what it becomes.
+        """Encrypt an array of any shape; its type decides what it becomes.
 
         Parameters
         ----------
@@ -445,14 +447,16 @@ class Client:
     def p_fail_log2(self, array: Ciphertext) -> float:
         """log2 of the bound on the probability that `decrypt` gets an element wrong, -inf without noise.
 
-        By the noise that the array carries, which of a loaded one is its file's claim: no secret enters.
+        By the noise that the array carries, which of a loaded one is its file's claim: no secret enters
+        (docs/theory/tfhe.md, "Probability of failure").
         """
         return self._client.p_fail_log2(instance(array, Ciphertext, "array")._data)
 
     def phase_errors(self, array: Ciphertext, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Distance of each phase from the place of its message, in units of the modulus' integers.
 
-        For measurements of noise; never publish it.
+        values : messages or bits, of the array's shape. Raises TypeError for other numbers. For measurements
+        of noise; never publish it.
         """
         data = instance(array, Ciphertext, "array")._data
         messages = as_array("phase_errors", values)

@@ -18,8 +18,8 @@ class Evaluator(Operations):
     with `bits`) or integers; another kind is a TypeError that says what to call. Shapes broadcast as NumPy's
     do (with packing they must be equal). Every operation raises StateError for arrays of another context or
     of shapes that do not broadcast, and KeyMissingError where a key is missing. Arrays carry the noise that
-    they gathered; operations whose bootstraps would fail more often than `max_p_fail_log2` allows raise
-    ParameterError.
+    they gathered (docs/theory/tfhe.md, "Noise that ciphertexts carry"); operations whose bootstraps would
+    fail more often than `max_p_fail_log2` allows raise ParameterError.
     """
 
     __slots__ = ()

@@ -29,7 +29,8 @@ Table: TypeAlias = Callable[[int], int] | Sequence[int]
 
 
 class Operations(Reductions):
-    """All operations of `Evaluator`, which adds the binding of arrays."""
+    """All operations of `Evaluator`, which adds the binding of arrays. Failures: docs/theory/tfhe.md,
+    "Probability of failure"."""
 
     __slots__ = ()
 

@@ -74,7 +74,7 @@ class DevicePool(Pool["_crenel.TfheParams", Context]):
     ) -> PoolEvaluator:
         """Operations with these keys, which are copied from the first device to the others.
 
-        max_p_fail_log2 : as of Context.evaluator
+        max_p_fail_log2 : as of Context.evaluator (docs/theory/tfhe.md, "Probability of failure")
         circuits : of integers, as of Context.evaluator: 'lean' or 'fast'; 'automatic' would choose by the
             size of a share, so that the bits of a result depended on the number of devices
 

@@ -13,7 +13,7 @@ import pytest
 from service_world import TUS, World, made, problem, quiet, sha
 
 from crenel import ckks
-from crenel.errors import ParameterError, StateError, UnavailableError
+from crenel.errors import ParameterError, StateError
 from crenel.serve import hosting
 from crenel.serve.programs import Function, Programs
 from crenel.serve.settings import Settings
@@ -214,34 +214,3 @@ def test_a_browser_sends_on_where_head_answers_503():
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert made.stdout == "k\n", made.stderr
-
-
-def test_an_input_that_kills_its_workers_ends(monkeypatch, tmp_path):
-    """It would run for ever."""
-    pytest.importorskip("ray", reason="needs Ray: pip install 'crenel[serve]'")
-    from crenel import distributed
-
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    arrived = tmp_path / "arrived"
-
-    def make(_device):
-        def run(data: bytes) -> bytes:
-            import os
-            import time
-
-            if data == b"poison":
-                end = time.monotonic() + 60
-                while (
-                    not arrived.exists() and time.monotonic() < end
-                ):  # what was answered before would be lost
-                    time.sleep(0.01)
-                os._exit(1)
-            return data
-
-        return run
-
-    found = distributed.map(distributed.Task(make), [b"good", b"poison"])
-    assert next(found) == b"good"
-    arrived.touch()
-    with pytest.raises(UnavailableError, match="died"):
-        next(found)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import os
+import re
 import signal
 import stat
 import subprocess
 import sys
+import types
+import typing
 from contextlib import nullcontext
 
 import numpy as np
@@ -23,6 +28,7 @@ from crenel.errors import (
     StateError,
     UnavailableError,
 )
+from crenel.serve import schemas
 from crenel.serve.settings import Settings
 
 
@@ -46,6 +52,59 @@ def test_three_lines(live):
     assert np.abs(found - m.program.simulate(m.samples[:10], noise=False)).max() < 2**-10
     assert session.run(m.samples[0]).shape == (2,)
     assert told[0][0] == 0 and told[-1][0] == told[-1][1] and {row[2] for row in told} == {"sending keys"}
+
+
+def test_progress_of_jobs(live):
+    """Every sample counts twice, when it is sent and when its result is here; between, what the job does."""
+    m = made()
+    session = client.connect(live.url, live.token).open("toy", allow_insecure=True)
+    told: list[tuple[int, int, str]] = []
+    found = session.run(m.samples[:10], timeout=60, progress=lambda *row: told.append(row))
+    assert np.abs(found - m.program.simulate(m.samples[:10], noise=False)).max() < 2**-10
+    done = [row[0] for row in told]
+    assert done == sorted(done) and done[0] == 0 and {row[1] for row in told} == {20}
+    assert [row[0] for row in told if row[2] == "sent"] == [4, 8, 10]
+    assert [row[0] for row in told if row[2].endswith("is here")] == [14, 18, 20]
+    states = {row[2] for row in told if row[2].startswith("job 1 of 3 ")}
+    assert any(re.fullmatch("job 1 of 3 (queued behind \\d+|running|done)", state) for state in states)
+    told.clear()
+    assert session.run(m.samples[0], progress=lambda *row: told.append(row)).shape == (2,)
+    assert told[-1] == (2, 2, "job 1 of 1 is here")
+    newest = session.service.jobs()
+    assert len(newest) >= 4 and newest[0]["state"] == "done" and newest[0]["key"] == session.key
+
+    def stopped(done: int, total: int, what: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        session.run(m.samples[:2], progress=stopped)
+    with pytest.raises(ParameterError):
+        session.run(m.samples[:0])
+
+
+def test_what_the_client_says_is_what_the_service_sends():
+    """The client's types of JSON have the members of the service's models, of the same types."""
+    pairs = {
+        client.Digest: schemas.Digest, client.Problem: schemas.Problem, client.Limits: schemas.Limits,
+        client.Protocol: schemas.Protocol, client.ProgramFacts: schemas.ProgramModel,
+        client.KeyFacts: schemas.KeyModel, client.Seconds: schemas.Seconds, client.JobFacts: schemas.JobModel,
+    }  # fmt: skip
+    called = {model: facts for facts, model in pairs.items()}
+    for facts, model in pairs.items():
+        hints = typing.get_type_hints(facts)
+        assert set(hints) == set(model.model_fields), facts
+        for name, hint in typing.get_type_hints(model).items():
+            assert plain(hint, called) == hints[name], (facts, name)
+
+
+def plain(hint, called):
+    """As the client writes it: texts of a pattern and of a list of words are texts."""
+    arguments = typing.get_args(hint)
+    if typing.get_origin(hint) is typing.Literal:
+        return str
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        return functools.reduce(operator.or_, (plain(a, called) for a in arguments))
+    return called.get(hint, hint)
 
 
 def test_a_kept_secret_key_is_found_again(live, tmp_path):

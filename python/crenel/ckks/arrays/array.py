@@ -151,7 +151,8 @@ class Array(Packed):
         return np.ascontiguousarray(matrix.T if self._transposed else matrix).reshape(self._shape)
 
     def to_bytes(self) -> bytes:
-        """Shape, packing and ciphertext; `Array.from_bytes` reads it."""
+        """Shape, packing and ciphertext; `Array.from_bytes` reads it. Raises StateError for what is no
+        ciphertext: a bound, or what a recorder holds."""
         if not isinstance(self._data, (Ciphertext, Operand)):
             raise StateError(f"bytes of {self._data}", {"found": type(self._data).__name__})
         return archive.write(self._data.to_bytes(), self._shape, self._layout, self._transposed, self._pad)

@@ -45,7 +45,10 @@ class Packed:
         transposed: bool = False,
         pad: complex | None = 0.0,
     ) -> None:
-        """`data` in this layout (of the transpose if `transposed`); padding is `pad`, None for anything."""
+        """`data` in this layout (of the transpose if `transposed`); padding is `pad`, None for anything.
+
+        Raises StateError for other slots or another number of vectors than the layout has.
+        """
         vectors = _vectors(data)
         if data.slots != layout.slots or (vectors is not None and vectors != layout.batch):
             raise StateError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,11 +29,10 @@ from crenel.workloads.networks.task import classes
 from crenel.workloads.report import Report
 
 if TYPE_CHECKING:
-    from crenel.client import Service
+    from crenel.client import JobFacts, KeyFacts, Service
     from crenel.serve import Settings
 
 BATCH = 5
-Json = dict[str, Any]
 
 
 def program(device: str, seed: int, params: ckks.Params | None = None) -> tuple[nn.Program, nn.Module]:
@@ -113,15 +112,14 @@ def _settings(data: Path, page: Path | None, insecure: bool) -> Settings:
 def _classified(connected: Service, wanted: Reals, insecure: bool, report: Report) -> Reals:
     """What a client gets for its images; tells what it sent and what the service saw of it."""
     with report.step("client: make keys, send them, have them checked"):
-        session = connected.open("digits", allow_insecure=insecure)
+        session = connected.open("digits", allow_insecure=insecure, progress=True)
     with report.step("client: encrypt, send, wait, decrypt"):
-        jobs = [session.submit(wanted[k : k + BATCH]) for k in range(0, len(wanted), BATCH)]
-        found = np.concatenate([job.result(timeout=600) for job in jobs])
+        found = session.run(wanted, timeout=600, progress=True)
     sent = session.client.encrypt(wanted[:BATCH], session.spec).to_bytes()
     report.line()
     for line in pictures(wanted[:BATCH], sent, classes(found[:BATCH])):
         report.line(line)
-    report.facts(_seen([job.state() for job in jobs], connected.keys()))
+    report.facts(_seen(connected.jobs()[::-1], connected.keys()))
     return found
 
 
@@ -139,20 +137,17 @@ def _agreeing(found: Reals, exact: Reals) -> int:
     return int((classes(found) == classes(exact)).sum())
 
 
-def _seen(states: list[Json], held: list[Json]) -> list[tuple[str, str]]:
+def _seen(states: list[JobFacts], held: list[KeyFacts]) -> list[tuple[str, str]]:
     """All that the service knows of this client: sizes, hashes, times."""
     rows = [("the service saw", "")]
     for key in held:
         rows.append(("  keys", f"{size(key['bytes'])}, SHA-256 {key['key'][:16]}..., {key['state']}"))
     for k, job in enumerate(states, 1):
-        seconds = job["seconds"]
-        rows.append(
-            (
-                f"  job {k}",
-                f"{job['state']}: {size(job['input']['bytes'])} in, {size(job['result']['bytes'])} out",
-            )
-        )
-        parts = ", ".join(f"{name} {seconds[name]:.2f} s" for name in ("wait", "keys", "run"))
+        seconds, result = job["seconds"], job["result"]
+        returned = f", {size(result['bytes'])} out" if result else ""
+        rows.append((f"  job {k}", f"{job['state']}: {size(job['input']['bytes'])} in{returned}"))
+        took = {"wait": seconds["wait"], "keys": seconds["keys"], "run": seconds["run"]}
+        parts = ", ".join(f"{name} {part:.2f} s" for name, part in took.items() if part is not None)
         rows.append(("", f"input {job['input']['sha256'][:16]}..., {parts}"))
     rows.append(("  of the digits", "nothing"))
     return rows

@@ -24,9 +24,11 @@ from crenel.workloads.stages import Stages, unmeasured
 
 
 class LogisticRegression(Setup):
-    """Logistic regression trained on encrypted examples, after HELR: Nesterov's momentum, blocks of rows.
+    """Logistic regression trained on encrypted examples, after HELR (HHCP19): Nesterov's momentum, blocks of
+    rows.
 
-    All of it is public: shapes, rate, order of blocks. Client and server make the same object each.
+    All of it is public: shapes, rate, order of blocks. Client and server make the same object each. Derived
+    in docs/theory/training.md.
     """
 
     def describe(self, iterations: int = 32) -> str:
@@ -71,7 +73,8 @@ class LogisticRegression(Setup):
         return tables.encrypt_features(client, self.layout, table)
 
     def encrypt_labels(self, client: Client, y: ArrayLike) -> EncryptedTable:
-        """Labels -1 and +1, both of which occur. Raises ParameterError for others."""
+        """Labels -1 and +1, both of which occur: a vector, one for each row. Raises ParameterError for
+        others."""
         same_params(client.context.params, self.params)
         return tables.encrypt_labels(client, self.layout, tables.check_labels(y))
 

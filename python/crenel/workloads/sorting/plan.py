@@ -35,6 +35,8 @@ COMPARATOR, PAPER = "15,15,15,27", "15,15,27"
 class Sorting(Setup):
     """Sort encrypted numbers. Public shapes only: nothing here depends on the numbers.
 
+    Comparators, network, bootstraps and errors are derived in docs/theory/sign.md.
+
     Parameters
     ----------
     params : with levels for bootstraps
@@ -89,7 +91,7 @@ class Sorting(Setup):
         return self.keys_of(client, self.needs, progress)
 
     def keys_of(self, client: Client, needs: Needs, progress: Progress = None) -> EvaluationKeys:
-        """`keys`, of these needs."""
+        """`keys`, of these needs. Raises as `keys`."""
         same_params(client.context.params, self.params)
         if not self.report.converges:
             raise ParameterError(
@@ -178,6 +180,7 @@ class Sorting(Setup):
 
         Parameters
         ----------
+        values, payload : vectors of `count` numbers each
         noise : `noise()`, or another; default none, so that only the comparators' errors are left
 
         Other arguments and errors are those of `encrypt`.

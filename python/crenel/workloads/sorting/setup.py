@@ -31,6 +31,7 @@ class Setup:
         top: int | None = None,
         message_ratio: int | None = None,
     ) -> None:
+        """As of `Sorting`, with radix and comparator chosen."""
         if radix not in (2, 4):
             raise ParameterError(f"radix {radix}, expected 2 or 4", {"radix": radix})
         if payload < 0:
