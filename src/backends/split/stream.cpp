@@ -97,10 +97,6 @@ std::vector<Stream*> SplitStream::recorded_streams() {
 }
 
 std::unique_ptr<device::GraphExec> SplitStream::record(const std::function<void()>& work) {
-  struct NoMore {
-    std::unique_ptr<Rooms>& rooms;
-    ~NoMore() { rooms.reset(); }
-  } const at_the_end{recorded_rooms_};
   const bool each = recorded_rooms_ == nullptr || recorded_rooms_->met_inside();
   auto graphs = device::record_together(parts_, each, work);
   if (graphs.empty()) return Stream::record(work);

@@ -72,11 +72,15 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
   for (u32 e = 0; e < kPerThread; ++e) to[(group << (4 + kRow)) + (e << kRow)] = x[e];
 }
 
-template <u32 LogN, InverseTail Tail>
-__global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
-    column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
-  begin_kernel();
-  if (args.early != 0) release_next();
+/// Between the coefficients of neighbouring values of a thread, as a power of two.
+template <u32 LogN>
+inline constexpr u32 kColumnStep = kColumnBits<LogN> - 4 + kRowBits<LogN>;
+
+// The inverse pass of a block, all but its stores: store(limb, batch, component, first, x) of each
+// thread, whose value x[e] belongs to coefficient first + (e << kColumnStep<LogN>) of the limb.
+template <u32 LogN, InverseTail Tail, class Store>
+__device__ __forceinline__ void inverse_columns(const TransformArgs& args,
+                                                const InverseScale* scales, const Store& store) {
   constexpr u32 Bits = kColumnBits<LogN>, kRow = kRowBits<LogN>, kHigh = Bits - 4;
   constexpr u32 kColumns = kTileColumns<Bits>;
   __shared__ u32 tile[kColumnTileWords<Bits>];
@@ -91,7 +95,6 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
   const u32 lane = threadIdx.x % kColumns, group = threadIdx.x / kColumns;
   const u32 column = blockIdx.x * kColumns + lane;
   const u32* from = args.in.limb(b, c, args.in_position.at[limb], LogN) + column;
-  u32* to = args.out.limb(b, c, limb, LogN) + column;
   u32 x[kPerThread];
 #pragma unroll
   for (u32 e = 0; e < kPerThread; ++e) x[e] = from[(group << (4 + kRow)) + (e << kRow)];
@@ -105,10 +108,25 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
   for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[split_slot<Bits>(group, e, lane)];
   // A round of fewer than four stages leaves pairs at distance 8 only in its last stage.
   inverse_round_scaled<kHigh>(x, twiddles, q, scale.c, scale.c_root);
+  if constexpr (Tail == InverseTail::shifted) {
 #pragma unroll
-  for (u32 e = 0; e < kPerThread; ++e)
-    to[(group << kRow) + (e << (kHigh + kRow))] =
-        Tail == InverseTail::shifted ? centre_up(x[e], q) : x[e];
+    for (u32 e = 0; e < kPerThread; ++e) x[e] = centre_up(x[e], q);
+  }
+  store(limb, b, c, (group << kRow) + column, x);
+}
+
+template <u32 LogN, InverseTail Tail>
+__global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
+    column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
+  begin_kernel();
+  if (args.early != 0) release_next();
+  inverse_columns<LogN, Tail>(args, scales,
+                              [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread]) {
+                                u32* to = args.out.limb(b, c, limb, LogN) + first;
+#pragma unroll
+                                for (u32 e = 0; e < kPerThread; ++e)
+                                  to[e << kColumnStep<LogN>] = x[e];
+                              });
 }
 
 }  // namespace crenel::backend::cuda
