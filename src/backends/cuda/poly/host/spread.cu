@@ -80,11 +80,12 @@ void last_pass(device::Stream& stream, const TransformArgs& args, u32 limbs,
     if (args.log_n != LogN) return last_pass<LogN + 1>(stream, args, limbs, scales, spread);
   constexpr u32 Bits = kColumnBits<LogN>;
   const auto cost = [&] {
-    return traffic::column_pass("column_inverse_spread", args, limbs, no_limbs());
+    return traffic::column_pass("column_inverse_spread", args, limbs, no_limbs(),
+                                kSpreadColumns<Bits>);
   };
   launch(stream, cost, column_inverse_spread<LogN>,
-         dim3((1u << (LogN - Bits)) / kTileColumns<Bits>, args.polys, limbs), kColumnThreads<Bits>,
-         0, args, scales, spread);
+         dim3((1u << (LogN - Bits)) / kSpreadColumns<Bits>, args.polys, limbs),
+         kSpreadThreads<Bits>, 0, args, scales, spread);
 }
 
 // The driver then waits for each launch: the first part would wait for ever for those after it.

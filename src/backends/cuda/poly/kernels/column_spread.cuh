@@ -11,12 +11,14 @@ namespace crenel::backend::cuda {
 // targets only. The conversion after it may start its blocks as after column_inverse: all of this
 // kernel have begun by then, and none of them waits for more than other GPUs.
 template <u32 LogN>
-__global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
+__global__ void __launch_bounds__(kSpreadThreads<kColumnBits<LogN>>,
+                                  kNttBlocksPerSm* kColumnThreads<kColumnBits<LogN>> /
+                                      kSpreadThreads<kColumnBits<LogN>>)
     column_inverse_spread(const __grid_constant__ TransformArgs args, const InverseScale* scales,
                           const __grid_constant__ SpreadArgs spread) {
   begin_kernel();
   if (args.early != 0) release_next();
-  inverse_columns<LogN, InverseTail::shifted>(
+  inverse_columns<LogN, InverseTail::shifted, kSpreadColumns<kColumnBits<LogN>>>(
       args, scales, [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread]) {
         for (u32 t = 0; t < spread.targets; ++t) {
           u32* to = spread.to[t].limb(b, c, spread.position.at[limb], LogN) + first;
