@@ -74,9 +74,9 @@ void spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32
 void cuda_spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32> position,
                  std::span<const SpreadTarget> targets, const Meeting* meeting);
 
-/// PolyKernels::sources() in two steps, for what can_spread_sources(): all but their last pass, into
-/// `workspace` of their shape and limbs, and that pass, which stores them to the targets as spread()
-/// does, with a meeting. The second step allocates nothing and loads no kernel.
+/// PolyKernels::sources() in two steps, for what can_spread_sources(): all but their last pass,
+/// into `workspace` of their shape and limbs, and that pass, which stores them to the targets as
+/// spread() does, with a meeting. The second step allocates nothing and loads no kernel.
 void begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
                    const SourcesOf& of);
 void spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,

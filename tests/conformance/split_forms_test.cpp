@@ -157,7 +157,16 @@ TEST_P(SplitForms, Recorded) {
         work(c, v);
         throw StateError("given up");
       };
+      const auto in_use = [&] {
+        u64 sum = 0;
+        for (const auto& part : c.device->parts()) sum += part->pools().in_use;
+        return sum;
+      };
+      work(c, v);
+      c.stream->synchronize();
+      const u64 before = in_use();
       EXPECT_THROW(c.stream->capture(gives_up), StateError);
+      EXPECT_EQ(in_use(), before);
       const auto graph = c.stream->capture([&] { work(c, v); });
       for (int i = 0; i < 2; ++i) {
         c.stream->fill_zero(v[0].data, v[0].words() * sizeof(u32));

@@ -160,7 +160,8 @@ void SplitStream::upload_addresses(void* to, const void* const* from, std::size_
       own[i] = place.block->flat() ? place.block->flat(p, place.offset)
                                    : place.block->limb(p, place.row, place.position);
     }
-    parts_[p]->copy_in(blocks_->flat(p, to), own.data(), count * sizeof(own[0]));
+    parts_[p]->copy_in(blocks_->flat(p, to), static_cast<const void*>(own.data()),
+                       count * sizeof(own[0]));
   }
 }
 
