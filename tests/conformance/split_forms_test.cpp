@@ -15,15 +15,8 @@ using Table = device::Prepared<rns::ModUp>;
 
 class SplitForms : public DeviceTest {};
 // Of more parts than there are digits, and than a window has limbs.
-std::vector<std::string> divided() {
-  if (std::getenv("CRENEL_DEVICES") != nullptr) {
-    auto names = test_devices();
-    std::erase_if(names, [](const auto& name) { return name.find('+') == std::string::npos; });
-    return names;
-  }
-  return {"ref+ref", "ref+ref+ref", "cpu+cpu", "cpu+cpu+cpu", "cpu+cpu+cpu+cpu+cpu+cpu+cpu"};
-}
-CRENEL_SUITE_OVER(SplitForms, divided());
+CRENEL_SUITE_OVER(SplitForms, divided_devices({"ref+ref", "ref+ref+ref", "cpu+cpu", "cpu+cpu+cpu",
+                                               "cpu+cpu+cpu+cpu+cpu+cpu+cpu"}));
 
 ChainCase drawn(Rng& rng) {
   const u32 alpha = 1 + u32(rng() % 4), main = 5 + u32(rng() % 8);
