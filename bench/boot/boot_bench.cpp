@@ -138,7 +138,7 @@ u64 time_both(const BootWorld& w, Rows& rows, const Values& z, const ckks::Ciphe
 /// first.
 void time_beside(const BootWorld& w, Rows& rows, Recorder& recorder, const Values& z,
                  const ckks::Ciphertext& input) {
-  const auto device = device::open(w.options.beside);
+  const auto device = w.options.device.open_as(w.options.beside);
   if (!device->parts().empty()) device::exchange_by(*device, w.options.exchange);
   PartMemory memory(device);
   const ckks::Context there(w.params, device);

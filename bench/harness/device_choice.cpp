@@ -20,12 +20,16 @@ void DeviceChoice::add_to(Arguments& arguments) {
              });
 }
 
-std::shared_ptr<device::Device> DeviceChoice::open() const {
-  auto device = device::open(name, on);
+std::shared_ptr<device::Device> DeviceChoice::open_as(const std::string& other) const {
+  auto device = device::open(other, on);
   if (tuned.empty()) return device;
-  auto tuning = device::tuning(*device);
-  for (const auto& [number, value] : tuned) tuning[u32(device::tunable_of(number))] = value;
-  device::set_tuning(*device, tuning);
+  auto parts = device->parts();
+  if (parts.empty()) parts.push_back(device);
+  for (const auto& part : parts) {
+    auto tuning = device::tuning(*part);
+    for (const auto& [number, value] : tuned) tuning[u32(device::tunable_of(number))] = value;
+    device::set_tuning(*part, tuning);
+  }
   return device;
 }
 

@@ -20,7 +20,9 @@ struct DeviceChoice {
   /// --device, --without and --tune. Both of the latter may be given several times.
   void add_to(Arguments& arguments);
   /// ParameterError for numbers that there are not, or out of their range.
-  std::shared_ptr<device::Device> open() const;
+  std::shared_ptr<device::Device> open() const { return open_as(name); }
+  /// Another device with the same choices; of one with parts, each.
+  std::shared_ptr<device::Device> open_as(const std::string& other) const;
 };
 
 }  // namespace crenel::bench

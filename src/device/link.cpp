@@ -90,15 +90,19 @@ void spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32
           std::memcpy(target.to.limb(b, c, position[l]), from.limb(b, c, l), bytes);
 }
 
-void spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
-                    const PolyView<const u32>& in, const Prepared<rns::BaseConversion>& scales,
-                    std::span<const u32> position, std::span<const SpreadTarget> targets,
-                    const Meeting& meeting) {
-  cuda_spread_sources(kernels, stream, workspace, in, scales, position, targets, meeting);
+void begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
+                   const SourcesOf& of) {
+  cuda_begin_sources(kernels, stream, workspace, of);
 }
 
-bool can_spread_sources(const PolyKernels& kernels, const Stream& stream) {
-  return !on_host(stream.device()) && cuda_can_spread_sources(kernels);
+void spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
+                    const Prepared<rns::BaseConversion>& scales, std::span<const u32> position,
+                    std::span<const SpreadTarget> targets, const Meeting& meeting) {
+  cuda_spread_sources(kernels, stream, workspace, scales, position, targets, meeting);
+}
+
+bool can_spread_sources(const PolyKernels& kernels, const Stream& stream, const SourcesOf& of) {
+  return !on_host(stream.device()) && cuda_can_spread_sources(kernels, of);
 }
 
 // Operations of the host are done when they return: nobody waits.

@@ -38,6 +38,9 @@ class DividedStream : public Stream {
   virtual std::size_t room_bytes(std::span<const LimbShape> shapes) const = 0;
   virtual Buffer allocate_room(std::span<const LimbShape> shapes) = 0;
   virtual void reshape(const Buffer& room, const LimbShape& shape) = 0;
+
+  /// The end of the work of a capture(), however it came to it: what was there for it alone goes.
+  virtual void capture_ended() noexcept = 0;
 };
 
 /// One device of several ("cuda:0+1"), two or more of one kind and model (DeviceError otherwise).
@@ -71,20 +74,22 @@ void spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32
 void cuda_spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32> position,
                  std::span<const SpreadTarget> targets, const Meeting* meeting);
 
-/// PolyKernels::sources() of limbs of `in` whose last pass stores them to the targets as spread()
-/// does, with a meeting; `workspace` has their shape and limbs. Nothing is allocated. For kernels
-/// that can_spread_sources().
+/// PolyKernels::sources() in two steps, for what can_spread_sources(): all but their last pass,
+/// into `workspace` of their shape and limbs, and that pass, which stores them to the targets as
+/// spread() does, with a meeting. The second step allocates nothing and loads no kernel.
+void begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
+                   const SourcesOf& of);
 void spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
-                    const PolyView<const u32>& in, const Prepared<rns::BaseConversion>& scales,
-                    std::span<const u32> position, std::span<const SpreadTarget> targets,
-                    const Meeting& meeting);
-bool can_spread_sources(const PolyKernels& kernels, const Stream& stream);
+                    const Prepared<rns::BaseConversion>& scales, std::span<const u32> position,
+                    std::span<const SpreadTarget> targets, const Meeting& meeting);
+bool can_spread_sources(const PolyKernels& kernels, const Stream& stream, const SourcesOf& of);
 /// The same of kernels of CUDA.
+void cuda_begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
+                        const SourcesOf& of);
 void cuda_spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
-                         const PolyView<const u32>& in, const Prepared<rns::BaseConversion>& scales,
-                         std::span<const u32> position, std::span<const SpreadTarget> targets,
-                         const Meeting& meeting);
-bool cuda_can_spread_sources(const PolyKernels& kernels);
+                         const Prepared<rns::BaseConversion>& scales, std::span<const u32> position,
+                         std::span<const SpreadTarget> targets, const Meeting& meeting);
+bool cuda_can_spread_sources(const PolyKernels& kernels, const SourcesOf& of);
 
 /// Whether spread() takes a meeting of these streams: kernels of each reach the memory of all.
 bool can_meet(std::span<const std::shared_ptr<Stream>> streams);

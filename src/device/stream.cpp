@@ -10,6 +10,7 @@
 #include "crenel/device/account.h"
 #include "crenel/device/optimisations.h"
 #include "device/pool.h"
+#include "device/several.h"
 #include "rns/limb_set.h"
 
 namespace crenel::device {
@@ -297,11 +298,20 @@ std::unique_ptr<GraphExec> Stream::capture(const std::function<void()>& work) {
   if (capturing()) throw StateError("a capture is already in progress on this stream");
   std::vector<std::unique_ptr<Capture>> captures;
   for (Stream* stream : recorded_streams()) captures.push_back(std::make_unique<Capture>(*stream));
-  work();  // warm-up: sizes the capture's memory, so that the recording allocates nothing
-  synchronize();
-  for (const auto& capture : captures) capture->begin_recording();
-  const bool graphs = optimisations(*device_).has(Optimisation::graphs);
-  std::unique_ptr<GraphExec> graph = graphs ? record(work) : Stream::record(work);
+  std::unique_ptr<GraphExec> graph;
+  {
+    struct Ended {
+      DividedStream* stream;
+      ~Ended() {
+        if (stream != nullptr) stream->capture_ended();
+      }
+    } const ended{dynamic_cast<DividedStream*>(this)};
+    work();  // warm-up: sizes the capture's memory, so that the recording allocates nothing
+    synchronize();
+    for (const auto& capture : captures) capture->begin_recording();
+    const bool graphs = optimisations(*device_).has(Optimisation::graphs);
+    graph = graphs ? record(work) : Stream::record(work);
+  }
   // A graph keeps its streams: its memory is theirs.
   std::vector<OwningGraph::Part> parts;
   for (const auto& capture : captures) {

@@ -138,6 +138,37 @@ TEST_P(Refusal, FormsOfKeySwitches) {
   EXPECT_THROW(product(two, {two.components(0, 1)}, 1), StateError);
   EXPECT_THROW(product(two, {poly(6, 2, 4, Domain::eval)}, 1), StateError);
   EXPECT_THROW(product(two, {out.limb_window(0, 5)}, 1), StateError);
+
+  // The same from sources on, and the sources of a product.
+  const auto sources = poly(7, 1, 5, Domain::coeff);
+  const auto rotated_from = [&](u64 element, const PolyView<const u32>& own,
+                                const PolyView<const u32>& addend) {
+    kernels().key_switch_rotated_from(stream(), out, sources, own, table, key, 0, element, true,
+                                      &addend);
+  };
+  const auto one = two.components(1, 1);
+  EXPECT_THROW(rotated_from(2, one, two), StateError);
+  EXPECT_THROW(rotated_from(5, two, two), StateError);
+  EXPECT_THROW(rotated_from(5, one, three), StateError);
+  EXPECT_THROW(rotated_from(5, one, two.limb_window(1, 3)), StateError);
+  const auto product_from = [&](const PolyView<const u32>& a, const PolyView<const u32>& b,
+                                const Addends& addends) {
+    const std::vector<device::LimbScalars> scalars(addends.size());
+    kernels().key_switch_product_from(stream(), out, sources, a, b, table, key, 0, {},
+                                      {.addends = addends, .factors = scalars});
+  };
+  EXPECT_THROW(product_from(one, one, {}), StateError);
+  EXPECT_THROW(product_from(two, two.limb_window(0, 4), {}), StateError);
+  EXPECT_THROW(product_from(two.limb_window(1, 4), two.limb_window(1, 4), {}), StateError);
+  EXPECT_THROW(product_from(two, two, {one}), StateError);
+  const auto& scales = table.conversions->at(0);
+  const auto made = poly(6, 1, scales->source.size(), Domain::coeff);
+  const auto sources_of = [&](const device::SourcesOf& of) {
+    kernels().sources(stream(), made, of, scales);
+  };
+  EXPECT_THROW(sources_of(two), StateError);
+  EXPECT_THROW(sources_of({two, two.limb_window(0, 4), {}}), StateError);
+  EXPECT_THROW(sources_of({three, three, {}}), StateError);
   EXPECT_THROW(kernels().product_sum(stream(), two, two, two, {}), StateError);
 }
 

@@ -17,8 +17,15 @@ static uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return
 
 namespace crenel::backend::cuda {
 inline void wait_for_copies() {}
+// One part meets nobody.
+inline void fence_system() {}
+inline void store_release_system(u32*, u32) {}
+inline u32 load_acquire_system(const u32* p) { return *p; }
+inline u64 global_nanoseconds() { return 0; }
 }  // namespace crenel::backend::cuda
+static void __trap() { std::abort(); }
 
+#include "backends/cuda/poly/kernels/column_spread.cuh"
 #include "backends/cuda/poly/kernels/ntt_columns.cuh"
 #include "backends/cuda/poly/kernels/ntt_rows.cuh"
 #include "support/chains.h"
@@ -129,6 +136,60 @@ void expect_inverse(u32 log_n, u32 components, u32 batch, u32 count, const Run& 
               << "batch " << b << " component " << c << " limb " << l << " value " << i
               << "; repeat with CRENEL_SEED=" << run_seed();
         }
+}
+
+// The last pass that stores to several places has there what the plain one has in its one.
+template <u32 LogN>
+void expect_spread(u32 components, u32 batch, u32 count, Rng& rng) {
+  SCOPED_TRACE(cat("2^", LogN, ", ", count, " limbs; repeat with CRENEL_SEED=", run_seed()));
+  constexpr u32 kColumn = kColumnBits<LogN>, kTargets = 2, kRoom = 7;
+  auto reference = make_context(device::make_ref_device(), LogN, mixed_primes(LogN, 4));
+  const Tables tables(*reference.ring, rng);
+  const PolyShape shape{LogN, components, batch};
+  const LimbSet limbs = LimbSet::range(4 - count, 4);
+  auto in = random_poly(*reference.ring, rng, shape, limbs, Domain::coeff);
+  auto out = garbage_poly(rng, shape, limbs, Domain::coeff);
+  std::vector<InverseScale> scales;
+  for (u32 l = 0; l < count; ++l) scales.push_back(tables.scales[limbs[l]]);
+  const TransformArgs args = arguments(tables, out.host(), in.host());
+  launch_blocks(
+      [&](const TransformArgs& a) { column_inverse<LogN, InverseTail::shifted>(a, scales.data()); },
+      {(1u << kRowBits<LogN>) / kTileColumns<kColumn>, args.polys, count}, 1,
+      kColumnThreads<kColumn>, args);
+
+  static_cast<void>(spread_limbs);  // has a test of its own
+  u32 words[64] = {};
+  std::vector<u32> rooms[kTargets];
+  SpreadArgs spread = {};
+  spread.targets = kTargets, spread.parts = 1, spread.words[0] = words;
+  for (u32 l = 0; l < count; ++l) spread.position.at[l] = static_cast<u8>(kRoom - 1 - 2 * l);
+  const u64 component = u64(kRoom) << LogN;
+  for (u32 t = 0; t < kTargets; ++t) {
+    rooms[t].assign(shape.polys() * component, 0);
+    spread.to[t] = {rooms[t].data(), component, components * component};
+  }
+  launch_blocks(
+      [&](const TransformArgs& a) { column_inverse_spread<LogN>(a, scales.data(), spread); },
+      {(1u << kRowBits<LogN>) / kSpreadColumns<kColumn>, args.polys, count}, 1,
+      kSpreadThreads<kColumn>, args);
+  EXPECT_EQ(words[kTurnWord], 1u);
+  EXPECT_EQ(words[kDoneWord], 0u);
+  for (u32 t = 0; t < kTargets; ++t)
+    for (u32 p = 0; p < shape.polys(); ++p)
+      for (u32 l = 0; l < count; ++l)
+        EXPECT_EQ(
+            std::memcmp(rooms[t].data() + p * component + (u64(spread.position.at[l]) << LogN),
+                        out.host().limb(p / components, p % components, l), sizeof(u32) << LogN),
+            0)
+            << "target " << t << " polynomial " << p << " limb " << l;
+}
+
+TEST(TransformOnHost, SpreadsWhatThePassMakes) {
+  Rng rng = test_rng();
+  expect_spread<10>(2, 1, 3, rng);
+  expect_spread<11>(1, 2, 2, rng);
+  expect_spread<13>(1, 1, 1, rng);
+  expect_spread<16>(1, 1, 1, rng);  // in tiles wider than those of the plain pass
 }
 
 TEST(TransformOnHost, InverseHasTheBitsOfRef) {

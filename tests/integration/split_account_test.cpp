@@ -47,6 +47,65 @@ TEST(SplitAccount, ARotationBringsTheLimbsOfTheOthers) {
   }
 }
 
+// A product or a rotation takes each part the launches that it takes one GPU, and together they
+// write as much: what is fused there is fused here.
+TEST(SplitAccount, PartsLaunchWhatOneGpuLaunches) {
+  struct Launched {
+    std::vector<std::string> kernels;
+    u64 written = 0;  ///< by key switches
+  };
+  const auto of = [](const device::Account& account) {
+    Launched sum;
+    for (const auto& record : account.records()) {
+      if (record.kernel == "copy_peer") continue;
+      const bool spreads = record.kernel == "column_inverse_spread";
+      sum.kernels.emplace_back(spreads ? "column_inverse" : record.kernel);
+      if (record.work == device::Work::key_multiply) sum.written += record.written_bytes;
+    }
+    return sum;
+  };
+  const auto run = [&](const char* name) {
+    std::vector<Launched> found;
+    std::string reason;
+    const auto device = test::open_or_reason(name, reason);
+    if (device == nullptr) return found;
+    const Context context(test::world_params("s40"), device);
+    Client client = context.keygen();
+    const Evaluator ev = context.evaluator(client.evaluation_keys({{1}, true, true}));
+    const Ciphertext a = client.encrypt(test::Values(context.params().slots(), 0.5));
+    const auto work = [&] {
+      const Ciphertext square = ev.multiply_rescale(a, a);
+      const Ciphertext product = ev.multiply_rescale(square, ev.rotate(square, 1));
+      const Ciphertext other = ev.conjugate(product);
+      const Ciphertext* const pair[] = {&product, &other};
+      ev.rotate(concatenate(pair), 1);
+    };
+    work();
+    std::vector<std::shared_ptr<device::Stream>> streams{context.stream().shared_from_this()};
+    if (auto* divided = dynamic_cast<device::DividedStream*>(streams[0].get()))
+      streams = divided->parts();
+    std::vector<std::shared_ptr<device::Account>> accounts;
+    for (const auto& stream : streams)
+      stream->account(accounts.emplace_back(std::make_shared<device::Account>()));
+    work();
+    for (std::size_t p = 0; p < streams.size(); ++p) {
+      streams[p]->account(nullptr);
+      found.push_back(of(*accounts[p]));
+    }
+    return found;
+  };
+  const auto one = run("cuda:dry");
+  if (one.empty()) GTEST_SKIP() << "no model of a GPU in this build";
+  for (const char* name : {"cuda:dry:0+1", "cuda:dry:0+1+2"}) {
+    u64 written = 0;
+    for (const auto& part : run(name)) {
+      EXPECT_EQ(part.kernels, one[0].kernels) << name;
+      written += part.written;
+    }
+    EXPECT_EQ(written, one[0].written) << name;
+  }
+}
+
 // What a replay states to the account of each part is what that part was recorded with.
 TEST(SplitAccount, ReplaysStateWhatEachPartDoes) {
   for (const char* name : {"cuda:dry:0+1", "cuda:dry:0+1+2"})

@@ -16,17 +16,10 @@ namespace {
 
 using circuits::Bootstrapper;
 
-// A GPU machine names its own: CRENEL_DEVICES=cuda:0+1.
-std::vector<std::string> split_devices() {
-  if (std::getenv("CRENEL_DEVICES") == nullptr)
-    return {"cpu+cpu", "cpu+cpu+cpu", "cpu+cpu+cpu+cpu"};
-  std::vector<std::string> names = test::test_devices();
-  std::erase_if(names, [](const std::string& name) { return name.find('+') == std::string::npos; });
-  return names;
-}
-
 class SplitDevices : public test::DeviceTest {};
-CRENEL_SUITE_OVER(SplitDevices, split_devices());
+// A GPU machine names its own: CRENEL_DEVICES=cuda:0+1.
+CRENEL_SUITE_OVER(SplitDevices,
+                  test::divided_devices({"cpu+cpu", "cpu+cpu+cpu", "cpu+cpu+cpu+cpu"}));
 
 TEST_P(SplitDevices, BootstrapsHaveTheBitsOfOneDevice) {
   auto& home = test::boot_world("cpu");

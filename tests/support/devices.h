@@ -58,6 +58,14 @@ inline std::vector<std::string> with_split(std::vector<std::string> names) {
   return names;
 }
 
+/// Those with parts that CRENEL_DEVICES names, as "cuda:0+1"; `otherwise` where it is not set.
+inline std::vector<std::string> divided_devices(std::vector<std::string> otherwise) {
+  if (std::getenv("CRENEL_DEVICES") == nullptr) return otherwise;
+  auto names = test_devices();
+  std::erase_if(names, [](const auto& name) { return name.find('+') == std::string::npos; });
+  return names;
+}
+
 /// The device, or nullptr with `reason` set when it cannot be had.
 inline std::shared_ptr<device::Device> open_or_reason(const std::string& name,
                                                       std::string& reason) {

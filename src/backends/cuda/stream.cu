@@ -6,6 +6,7 @@
 
 #include "backends/cuda/gpu.h"
 #include "crenel/core/watch.h"
+#include "device/several.h"
 #include "random/seed.h"
 
 namespace crenel::backend::cuda {
@@ -284,7 +285,12 @@ std::vector<std::unique_ptr<device::GraphExec>> GpuStream::record_all(
     const cudaError_t ended = all[g]->end();
     if (ended != cudaSuccess) fail(ended, "cudaStreamEndCapture");
     cudaGraphExec_t exec = nullptr;
-    const cudaError_t status = cudaGraphInstantiate(&exec, all[g]->graph, 0);
+    cudaError_t status = cudaSuccess;
+    {
+      // It may load kernels and wait for a GPU, whose kernels may wait for those of another thread.
+      const auto order = device::meeting_order();
+      status = cudaGraphInstantiate(&exec, all[g]->graph, 0);
+    }
     if (status != cudaSuccess) fail(status, "cudaGraphInstantiate");
     execs.push_back(std::make_unique<CudaGraph>(streams[g]->device_index(), exec));
   }

@@ -127,9 +127,9 @@ LaunchRecord small_transform(const char* kernel, const TransformArgs& args, u32 
 }
 
 LaunchRecord column_pass(const char* kernel, const TransformArgs& args, u32 limbs,
-                         const LimbBytes& left_out) {
+                         const LimbBytes& left_out, u32 columns) {
   const u32 bits = column_bits(args.log_n);
-  const u64 tiles = (u64(1) << (args.log_n - bits)) / tile_columns(bits);
+  const u64 tiles = (u64(1) << (args.log_n - bits)) / (columns != 0 ? columns : tile_columns(bits));
   const u64 transformed = u64(limbs) * args.polys - named_limbs(left_out, args, limbs);
   LaunchRecord r = record_of(kernel, Work::ntt, {args.log_n, limbs, args.polys});
   r.written_bytes = (transformed << args.log_n) * kWord;

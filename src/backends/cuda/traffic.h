@@ -51,9 +51,10 @@ LaunchRecord sampling(const char* kernel, const Extent& out, u32 read_bytes_per_
 
 /// A whole transform in one block a limb.
 LaunchRecord small_transform(const char* kernel, const TransformArgs& args, u32 limbs);
-/// `left_out`: per limb, the component without transform (kNone: none).
+/// `left_out`: per limb, the component without transform (kNone: none); `columns` of a block, those
+/// of the plain passes where 0.
 LaunchRecord column_pass(const char* kernel, const TransformArgs& args, u32 limbs,
-                         const LimbBytes& left_out);
+                         const LimbBytes& left_out, u32 columns = 0);
 LaunchRecord row_forward(const TransformArgs& args, u32 limbs, const OwnLimbs& own);
 /// Polynomials that a source of rows reads besides the first, and its products a value.
 struct RowWork {

@@ -16,13 +16,19 @@ void cuda_spread(Stream&, const PolyView<const u32>&, std::span<const u32>,
   throw DeviceError(cuda_missing_reason());
 }
 
-void cuda_spread_sources(PolyKernels&, Stream&, const PolyView<u32>&, const PolyView<const u32>&,
+void cuda_begin_sources(PolyKernels&, Stream&, const PolyView<u32>&, const SourcesOf&) {
+  throw DeviceError(cuda_missing_reason());
+}
+
+void cuda_spread_sources(PolyKernels&, Stream&, const PolyView<u32>&,
                          const Prepared<rns::BaseConversion>&, std::span<const u32>,
                          std::span<const SpreadTarget>, const Meeting&) {
   throw DeviceError(cuda_missing_reason());
 }
 
-bool cuda_can_spread_sources(const PolyKernels&) { throw DeviceError(cuda_missing_reason()); }
+bool cuda_can_spread_sources(const PolyKernels&, const SourcesOf&) {
+  throw DeviceError(cuda_missing_reason());
+}
 
 bool cuda_can_meet(std::span<const std::shared_ptr<Stream>>) {
   throw DeviceError(cuda_missing_reason());

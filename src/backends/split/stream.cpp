@@ -97,10 +97,6 @@ std::vector<Stream*> SplitStream::recorded_streams() {
 }
 
 std::unique_ptr<device::GraphExec> SplitStream::record(const std::function<void()>& work) {
-  struct NoMore {
-    std::unique_ptr<Rooms>& rooms;
-    ~NoMore() { rooms.reset(); }
-  } const at_the_end{recorded_rooms_};
   const bool each = recorded_rooms_ == nullptr || recorded_rooms_->met_inside();
   auto graphs = device::record_together(parts_, each, work);
   if (graphs.empty()) return Stream::record(work);
@@ -164,7 +160,8 @@ void SplitStream::upload_addresses(void* to, const void* const* from, std::size_
       own[i] = place.block->flat() ? place.block->flat(p, place.offset)
                                    : place.block->limb(p, place.row, place.position);
     }
-    parts_[p]->copy_in(blocks_->flat(p, to), own.data(), count * sizeof(own[0]));
+    parts_[p]->copy_in(blocks_->flat(p, to), static_cast<const void*>(own.data()),
+                       count * sizeof(own[0]));
   }
 }
 

@@ -70,17 +70,28 @@ void key_switch_product(const ring::Ring& ring, const ConstView& out, const Cons
                         u32 first_digit, const ProductSum& sum);
 void divide(const ring::Ring& ring, const ConstView& out, const ConstView& in,
             const Prepared<rns::Divide>& table, const ConstView* addend);
+/// What is added to a product: all addends of two or of three components, of limbs `wanted`.
+void addends(const char* op, const ring::Ring& ring, const ConstView& out, const LimbSet& wanted,
+             const ProductSum& sum);
 /// A switching key with the gadget digits [first, first + digits) and the limbs of `out`; nothing
 /// is written on it.
 void switching_key(const char* op, const ring::Ring& ring, const KeyView& key, const ConstView& out,
                    u32 first, u32 digits);
-void sources(const ring::Ring& ring, const ConstView& out, const ConstView& in,
+void sources(const ring::Ring& ring, const ConstView& out, const SourcesOf& of,
              const Prepared<rns::BaseConversion>& scales);
 void mod_up_from(const ring::Ring& ring, const ConstView& out, const ConstView& sources,
                  const ConstView& own, const Prepared<rns::ModUp>& table);
 void key_switch_from(const ring::Ring& ring, const ConstView& out, const ConstView& sources,
                      const ConstView& own, const Prepared<rns::ModUp>& table, const KeyView& key,
                      u32 first_digit, const ConstView* addend, const LimbScalars* factor);
+void key_switch_rotated_from(const ring::Ring& ring, const ConstView& out, const ConstView& sources,
+                             const ConstView& own, const Prepared<rns::ModUp>& table,
+                             const KeyView& key, u32 first_digit, u64 galois_element,
+                             const ConstView* addend);
+void key_switch_product_from(const ring::Ring& ring, const ConstView& out, const ConstView& sources,
+                             const ConstView& a, const ConstView& b,
+                             const Prepared<rns::ModUp>& table, const KeyView& key, u32 first_digit,
+                             const ProductSum& sum);
 void divide_from(const ring::Ring& ring, const ConstView& out, const ConstView& sources,
                  const ConstView& x, const Prepared<rns::Divide>& table, const ConstView* addend);
 void hoisted_rotate_sum(const ring::Ring& ring, const ConstView& out, const ConstView& digits,

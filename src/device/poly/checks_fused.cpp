@@ -94,7 +94,8 @@ void added(const char* op, const ring::Ring& ring, const ConstView& out, const C
   overlap(op, out, addend, false);
 }
 
-// Of a product: all of them of two or of three components.
+}  // namespace
+
 void addends(const char* op, const ring::Ring& ring, const ConstView& out, const LimbSet& wanted,
              const ProductSum& sum) {
   equal(op, "factors", sum.factors.size(), sum.addends.size());
@@ -105,8 +106,6 @@ void addends(const char* op, const ring::Ring& ring, const ConstView& out, const
     equal(op, "components of an addend", addend.shape.components, sum.addends[0].shape.components);
   }
 }
-
-}  // namespace
 
 void key_switch_extended(const ring::Ring& ring, const ConstView& out, const ConstView& in,
                          const Prepared<rns::ModUp>& prepared, const KeyView& key, u32 first_digit,

@@ -294,11 +294,11 @@ void PolyKernels::divide(Stream& stream, const View& out, const ConstView& in,
   add(stream, sum, sum, *addend);
 }
 
-void PolyKernels::sources(Stream& stream, const View& out, const ConstView& in,
+void PolyKernels::sources(Stream& stream, const View& out, const SourcesOf& of,
                           const Prepared<rns::BaseConversion>& scales) {
   watch::point();
-  checks::sources(ring(), out, in, scales);
-  do_sources(stream, out, in, scales);
+  checks::sources(ring(), out, of, scales);
+  do_sources(stream, out, of, scales);
 }
 
 void PolyKernels::mod_up_from(Stream& stream, const View& out, const ConstView& sources,
@@ -315,6 +315,27 @@ void PolyKernels::key_switch_from(Stream& stream, const View& out, const ConstVi
   watch::point();
   checks::key_switch_from(ring(), out, sources, own, table, key, first_digit, addend, factor);
   do_key_switch_from(stream, out, sources, own, table, key, first_digit, addend, factor);
+}
+
+void PolyKernels::key_switch_rotated_from(Stream& stream, const View& out, const ConstView& sources,
+                                          const ConstView& own, const Prepared<rns::ModUp>& table,
+                                          const Key& key, u32 first_digit, u64 element, bool add,
+                                          const ConstView* addend, const Scalars* factor) {
+  watch::point();
+  checks::key_switch_rotated_from(ring(), out, sources, own, table, key, first_digit, element,
+                                  addend);
+  do_key_switch_rotated_from(stream, out, sources, own, table, key, first_digit, element, add,
+                             addend, factor);
+}
+
+void PolyKernels::key_switch_product_from(Stream& stream, const View& out, const ConstView& sources,
+                                          const ConstView& a, const ConstView& b,
+                                          const Prepared<rns::ModUp>& table, const Key& key,
+                                          u32 first_digit, const Scalars& lift,
+                                          const ProductSum& sum) {
+  watch::point();
+  checks::key_switch_product_from(ring(), out, sources, a, b, table, key, first_digit, sum);
+  do_key_switch_product_from(stream, out, sources, a, b, table, key, first_digit, lift, sum);
 }
 
 void PolyKernels::divide_from(Stream& stream, const View& out, const ConstView& sources,

@@ -93,6 +93,24 @@ struct ProductSum {
   std::span<const LimbScalars> factors = {};          ///< one an addend
 };
 
+/// What sources of a base conversion are made of: a view, or with `other` the third component that
+/// `sum` makes of tensor(in, other).
+struct SourcesOf {
+  PolyView<const u32> in;
+  PolyView<const u32> other = {};  ///< data null: none
+  ProductSum sum = {};
+
+  template <class Word>
+  SourcesOf(const PolyView<Word>& view) : in(view) {}  // NOLINT: implicit on purpose
+  SourcesOf(const PolyView<const u32>& a, const PolyView<const u32>& b, const ProductSum& s)
+      : in(a), other(b), sum(s) {}
+  bool product() const { return other.data != nullptr; }
+  /// Of the sources.
+  PolyShape shape() const {
+    return {in.shape.log_n, product() ? 1 : in.shape.components, in.shape.batch};
+  }
+};
+
 class PolyKernels {
  public:
   using Ring = ring::Ring;
@@ -232,8 +250,9 @@ class PolyKernels {
   // polynomial: each transforms the sources that it has, gets those of the others, and goes on to
   // the limbs that it keeps. Words between `sources` and what goes on from them have a form that is
   // the backend's own.
-  /// Limbs of in (eval), which may have more, as sources of a base conversion: scales.source.
-  void sources(Stream& stream, const View& out, const ConstView& in,
+  /// Limbs of what `of` says (eval), which may have more, as sources of a base conversion:
+  /// scales.source. A product's inputs have 2 components, and its addends their limbs.
+  void sources(Stream& stream, const View& out, const SourcesOf& of,
                const Prepared<rns::BaseConversion>& scales);
   /// mod_up of the sources table.input (coeff, of `sources`), where `own` (eval) holds those of
   /// them that table.output has: any order of the sources inside a digit, any limbs of the output.
@@ -244,6 +263,17 @@ class PolyKernels {
                        const ConstView& own, const Prepared<rns::ModUp>& table, const Key& key,
                        u32 first_digit, const ConstView* addend = nullptr,
                        const Scalars* factor = nullptr);
+  /// key_switch_rotated likewise.
+  void key_switch_rotated_from(Stream& stream, const View& out, const ConstView& sources,
+                               const ConstView& own, const Prepared<rns::ModUp>& table,
+                               const Key& key, u32 first_digit, u64 element, bool add,
+                               const ConstView* addend = nullptr, const Scalars* factor = nullptr);
+  /// key_switch_product likewise, of the sources of its third component: a, b and the addends have
+  /// the leading limbs of out.
+  void key_switch_product_from(Stream& stream, const View& out, const ConstView& sources,
+                               const ConstView& a, const ConstView& b,
+                               const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
+                               const Scalars& lift, const ProductSum& sum = {});
   /// divide with the sources table.dropped; x (eval) holds the limbs of the input that table.output
   /// has, and any others.
   void divide_from(Stream& stream, const View& out, const ConstView& sources, const ConstView& x,
@@ -321,13 +351,21 @@ class PolyKernels {
                                      u32 first_digit, const Scalars& lift, const ProductSum& sum);
   virtual void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
                          const ConstView* addend);
-  virtual void do_sources(Stream& stream, View out, ConstView in,
+  virtual void do_sources(Stream& stream, View out, const SourcesOf& of,
                           const Prepared<rns::BaseConversion>& scales);
   virtual void do_mod_up_from(Stream& stream, View out, ConstView sources, ConstView own,
                               const Prepared<rns::ModUp>& table);
   virtual void do_key_switch_from(Stream& stream, View out, ConstView sources, ConstView own,
                                   const Prepared<rns::ModUp>& table, const Key& key,
                                   u32 first_digit, const ConstView* addend, const Scalars* factor);
+  virtual void do_key_switch_rotated_from(Stream& stream, View out, ConstView sources,
+                                          ConstView own, const Prepared<rns::ModUp>& table,
+                                          const Key& key, u32 first_digit, u64 element, bool add,
+                                          const ConstView* addend, const Scalars* factor);
+  virtual void do_key_switch_product_from(Stream& stream, View out, ConstView sources, ConstView a,
+                                          ConstView b, const Prepared<rns::ModUp>& table,
+                                          const Key& key, u32 first_digit, const Scalars& lift,
+                                          const ProductSum& sum);
   virtual void do_divide_from(Stream& stream, View out, ConstView sources, ConstView x,
                               const Prepared<rns::Divide>& table, const ConstView* addend);
   virtual void do_hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b,

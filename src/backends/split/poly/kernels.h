@@ -61,6 +61,13 @@ class SplitPolyKernels final : public device::PolyKernels {
   void do_key_switch_extended(Stream& stream, View out, ConstView in,
                               const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
                               const ConstView* addend, const Scalars* factor) override;
+  void do_key_switch_rotated(Stream& stream, View out, ConstView in,
+                             const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
+                             u64 element, bool add, const ConstView* addend,
+                             const Scalars* factor) override;
+  void do_key_switch_product(Stream& stream, View out, ConstView a, ConstView b,
+                             const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
+                             const Scalars& lift, const device::ProductSum& sum) override;
   void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
                  const ConstView* addend) override;
   void do_hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b, ConstView a,
@@ -92,10 +99,21 @@ class SplitPolyKernels final : public device::PolyKernels {
   /// A kernel that takes each limb of `out` alone, on the parts that keep some.
   template <class Kernel, class... Args>
   void limbwise(Stream& stream, Kernel kernel, const View& out, const Args&... args);
-  /// The limbs `order` of `in`, in that order, on every part that keeps some of `users`: as they
-  /// are, or with `scales` as sources of a base conversion.
-  Exchange gathered(Stream& stream, const ConstView& in, const LimbSet& order, const LimbSet& users,
-                    const std::vector<Prepared<rns::BaseConversion>>* scales = nullptr);
+  /// f(an addend and its factor, either or both null), of what a part has of it.
+  template <class F>
+  void with_own(const Blocks& at, u32 part, const ConstView* addend, const Scalars* factor,
+                const F& f) const;
+  /// f(what a part has of a product's sum of at most one addend); `limbs`: of the product.
+  template <class F>
+  void with_own(const Blocks& at, u32 part, const device::ProductSum& sum, const LimbSet& limbs,
+                const F& f) const;
+  /// The limbs `order` of `in`, in that order, on every part that keeps some of `users`.
+  Exchange gathered(Stream& stream, const ConstView& in, const LimbSet& order,
+                    const LimbSet& users);
+  /// The same of what `of` says, of at most one addend, as sources of a base conversion.
+  Exchange gathered_sources(Stream& stream, const device::SourcesOf& of, const LimbSet& order,
+                            const LimbSet& users,
+                            const std::vector<Prepared<rns::BaseConversion>>& scales);
 
   std::vector<std::unique_ptr<PolyKernels>> kernels_;
   rns::Moduli moduli_;

@@ -1,10 +1,13 @@
 // Base conversions, and what consists of them and of products with keys.
 #include "backends/split/poly/kernels.h"
 #include "backends/split/poly/tables.h"
+#include "device/poly/compose/product_sum.h"
 
 namespace crenel::backend::split {
 namespace {
 
+using device::ProductSum;
+using device::SourcesOf;
 using device::compose::Temporary;
 using Conversions = std::vector<Prepared<rns::BaseConversion>>;
 using ConstView = ring::PolyView<const u32>;
@@ -82,32 +85,74 @@ std::shared_ptr<const device::DeviceTable> SplitPolyKernels::do_prepare(const rn
   return split;
 }
 
+template <class F>
+void SplitPolyKernels::with_own(const Blocks& at, u32 part, const ConstView* addend,
+                                const Scalars* factor, const F& f) const {
+  if (addend == nullptr || own(part, addend->limbs).empty()) return f(nullptr, nullptr);
+  const ConstView added = at.local(part, *addend);
+  if (factor == nullptr) return f(&added, nullptr);
+  const Scalars mine = own(part, *factor, addend->limbs);
+  f(&added, &mine);
+}
+
+template <class F>
+void SplitPolyKernels::with_own(const Blocks& at, u32 part, const ProductSum& sum,
+                                const LimbSet& limbs, const F& f) const {
+  ProductSum mine{sum.doubled};
+  Scalars constant, factor;
+  ConstView addend;
+  if (sum.constant != nullptr) {
+    constant = own(part, *sum.constant, limbs);
+    mine.constant = &constant;
+  }
+  if (!sum.addends.empty()) {
+    addend = at.local(part, sum.addends[0]);
+    factor = own(part, sum.factors[0], limbs);
+    mine.addends = std::span(&addend, 1);
+    mine.factors = std::span(&factor, 1);
+  }
+  f(mine);
+}
+
 Exchange SplitPolyKernels::gathered(Stream& stream, const ConstView& in, const LimbSet& order,
-                                    const LimbSet& users, const Conversions* scales) {
+                                    const LimbSet& users) {
   SplitStream& split = split_stream(stream);
   Exchange exchange(split, split.rooms(), in.shape, order);
-  const bool together = scales != nullptr && exchange.by_transforms() &&
-                        device::can_spread_sources(*kernels_[0], split.part(0));
+  std::vector<ConstView> mine;
+  for (u32 p = 0; p < parts(); ++p) mine.push_back(split.blocks().local(p, in));
+  exchange.spread(mine, users, nullptr);
+  return exchange;
+}
+
+// All but the last pass of every part is queued before any part waits for the others.
+Exchange SplitPolyKernels::gathered_sources(Stream& stream, const SourcesOf& of,
+                                            const LimbSet& order, const LimbSet& users,
+                                            const Conversions& scales) {
+  SplitStream& split = split_stream(stream);
+  const Blocks& at = split.blocks();
+  Exchange exchange(split, split.rooms(), of.shape(), order);
+  const bool together =
+      exchange.by_transforms() && device::can_spread_sources(*kernels_[0], split.part(0), of);
   std::vector<Temporary> transformed;  // until all is queued
-  std::vector<View> workspace(parts());
-  std::vector<ConstView> mine(parts(), ConstView(nullptr, in.shape, {}, Domain::coeff));
+  std::vector<View> workspace(parts(), View(nullptr, of.shape(), {}, Domain::coeff));
   each(stream, order, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    mine[p] = split.blocks().local(p, in);
-    if (scales == nullptr) return;
-    transformed.emplace_back(part, in.shape, (*scales)[p]->source, Domain::coeff);
+    transformed.emplace_back(part, of.shape(), scales[p]->source, Domain::coeff);
     workspace[p] = transformed.back().view();
-    if (!together) kernels.sources(part, workspace[p], mine[p], (*scales)[p]);
+    const auto make = [&](const SourcesOf& mine) {
+      if (together) return device::begin_sources(kernels, part, workspace[p], mine);
+      kernels.sources(part, workspace[p], mine, scales[p]);
+    };
+    const ConstView in = at.local(p, of.in);
+    if (!of.product()) return make(in);
+    with_own(at, p, of.sum, of.in.limbs,
+             [&](const ProductSum& sum) { make({in, at.local(p, of.other), sum}); });
   });
-  if (scales == nullptr) {
-    exchange.spread(mine, users, nullptr);
-    return exchange;
-  }
   const std::vector<ConstView> sources(workspace.begin(), workspace.end());
   Exchange::Store store;
   if (together)
     store = [&](u32 p, auto position, auto targets, const device::Meeting& meeting) {
-      device::spread_sources(*kernels_[p], split.part(p), workspace[p], mine[p], (*scales)[p],
-                             position, targets, meeting);
+      device::spread_sources(*kernels_[p], split.part(p), workspace[p], scales[p], position,
+                             targets, meeting);
     };
   exchange.spread(sources, users, store);
   return exchange;
@@ -137,7 +182,7 @@ void SplitPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
                                  const Prepared<rns::ModUp>& table) {
   const auto& split = table.on_device<SplitTable<rns::ModUp>>();
   const Blocks& at = split_stream(stream).blocks();
-  const auto sources = gathered(stream, in, split.order, out.limbs, &split.scales);
+  const auto sources = gathered_sources(stream, in, split.order, out.limbs, split.scales);
   each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     const View to = at.local(p, out);
     kernels.mod_up_from(part, to, sources[p], present(at.local(p, in), to), split.parts[p]);
@@ -161,15 +206,56 @@ void SplitPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstVie
   const auto& tables = table.on_device<SplitTable<rns::ModUp>>();
   const SplitStream& split = split_stream(stream);
   const Blocks& at = split.blocks();
-  const auto sources = gathered(stream, in, tables.order, out.limbs, &tables.scales);
+  const auto sources = gathered_sources(stream, in, tables.order, out.limbs, tables.scales);
   each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     const View to = at.local(p, out);
-    const ConstView added = addend != nullptr ? at.local(p, *addend) : ConstView();
-    const bool adds = !added.limbs.empty();
-    const Scalars mine = adds ? own(p, *factor, addend->limbs) : Scalars();
-    kernels.key_switch_from(part, to, sources[p], present(at.local(p, in), to), tables.parts[p],
-                            own(split, p, key), first_digit, adds ? &added : nullptr,
-                            adds ? &mine : nullptr);
+    with_own(at, p, addend, factor, [&](const ConstView* added, const Scalars* mine) {
+      kernels.key_switch_from(part, to, sources[p], present(at.local(p, in), to), tables.parts[p],
+                              own(split, p, key), first_digit, added, mine);
+    });
+  });
+}
+
+void SplitPolyKernels::do_key_switch_rotated(Stream& stream, View out, ConstView in,
+                                             const Prepared<rns::ModUp>& table, const Key& key,
+                                             u32 first_digit, u64 element, bool add,
+                                             const ConstView* addend, const Scalars* factor) {
+  const auto& tables = table.on_device<SplitTable<rns::ModUp>>();
+  const SplitStream& split = split_stream(stream);
+  const Blocks& at = split.blocks();
+  const auto sources = gathered_sources(stream, in, tables.order, out.limbs, tables.scales);
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    const View to = at.local(p, out);
+    with_own(at, p, addend, factor, [&](const ConstView* added, const Scalars* mine) {
+      kernels.key_switch_rotated_from(part, to, sources[p], present(at.local(p, in), to),
+                                      tables.parts[p], own(split, p, key), first_digit, element,
+                                      add, added, mine);
+    });
+  });
+}
+
+void SplitPolyKernels::do_key_switch_product(Stream& stream, View out, ConstView a, ConstView b,
+                                             const Prepared<rns::ModUp>& table, const Key& key,
+                                             u32 first_digit, const Scalars& lift,
+                                             const ProductSum& whole) {
+  const auto& tables = table.on_device<SplitTable<rns::ModUp>>();
+  const SplitStream& split = split_stream(stream);
+  const Blocks& at = split.blocks();
+  device::compose::with_one_addend(*this, stream, whole, [&](const ProductSum& sum) {
+    const auto sources =
+        gathered_sources(stream, SourcesOf(a, b, sum), tables.order, out.limbs, tables.scales);
+    each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+      const View to = at.local(p, out);
+      const ConstView x = present(at.local(p, a), to), y = present(at.local(p, b), to);
+      const Key mine = own(split, p, key);
+      if (x.limbs.empty())  // nothing of the product is here
+        return kernels.key_switch_from(part, to, sources[p], x.components(1, 1), tables.parts[p],
+                                       mine, first_digit);
+      with_own(at, p, sum, a.limbs, [&](const ProductSum& added) {
+        kernels.key_switch_product_from(part, to, sources[p], x, y, tables.parts[p], mine,
+                                        first_digit, own(p, lift, a.limbs), added);
+      });
+    });
   });
 }
 
@@ -177,7 +263,7 @@ void SplitPolyKernels::do_divide(Stream& stream, View out, ConstView in,
                                  const Prepared<rns::Divide>& table, const ConstView* addend) {
   const auto& split = table.on_device<SplitTable<rns::Divide>>();
   const Blocks& at = split_stream(stream).blocks();
-  const auto sources = gathered(stream, in, split.order, out.limbs, &split.scales);
+  const auto sources = gathered_sources(stream, in, split.order, out.limbs, split.scales);
   each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     const View to = at.local(p, out);
     const ConstView added = addend != nullptr ? at.local(p, *addend) : ConstView();

@@ -45,33 +45,72 @@ void product_sum(PolyKernels& kernels, Stream& stream, const PolyView<u32>& out,
   if (doubled && done < 3) kernels.mul_scalar(stream, rest, rest, own);
 }
 
+void product_third(PolyKernels& kernels, Stream& stream, const PolyView<u32>& out,
+                   const PolyView<const u32>& a, const PolyView<const u32>& b,
+                   const ProductSum& sum) {
+  kernels.mul(stream, out, a.components(1, 1), b.components(1, 1));
+  const bool adds = !sum.addends.empty() && sum.addends[0].shape.components == 3;
+  if (!adds && !sum.doubled) return;
+  LimbScalars own;
+  for (u32 l = 0; l < out.limbs.size(); ++l) own.low[l] = own.high[l] = sum.doubled ? 2 : 1;
+  std::vector<PolyView<const u32>> terms{out};
+  std::vector<LimbScalars> factors{own};
+  if (adds) {
+    for (const auto& addend : sum.addends) terms.push_back(addend.components(2, 1));
+    factors.insert(factors.end(), sum.factors.begin(), sum.factors.end());
+  }
+  kernels.linear_combination(stream, out, terms, factors, nullptr);
+}
+
+namespace {
+
+// The rotation of `sum`, a switch, with an addend that is not in it yet (may be null).
+void rotate_sum(PolyKernels& kernels, Stream& stream, const PolyView<u32>& out,
+                const PolyView<u32>& sum, u64 element, bool add, const PolyView<const u32>* addend,
+                const LimbScalars* factor) {
+  const PolyView<const u32>* turned = nullptr;  // added as it is rotated
+  if (addend != nullptr) {
+    const PolyView<u32> window =
+        sum.components(0, addend->shape.components).limb_window(0, addend->limbs.size());
+    if (factor != nullptr)
+      kernels.mul_add_scalar(stream, window, *addend, *factor);
+    else if (add && addend->limbs.size() == out.limbs.size())
+      turned = addend;
+    else
+      kernels.add(stream, window, window, *addend);
+  }
+  if (add)
+    kernels.automorphism_add(stream, out, sum, element, turned);
+  else
+    kernels.automorphism(stream, out, sum, element);
+}
+
+}  // namespace
 }  // namespace compose
 
 void PolyKernels::do_key_switch_rotated(Stream& stream, View out, ConstView in,
                                         const Prepared<rns::ModUp>& table, const Key& key,
                                         u32 first_digit, u64 element, bool add,
                                         const ConstView* addend, const Scalars* factor) {
-  const compose::Temporary switched(stream, out.shape, out.limbs, Domain::eval);
-  const View sum = switched.view();
+  const compose::Temporary sum(stream, out.shape, out.limbs, Domain::eval);
   const bool lifted =
       addend != nullptr && factor != nullptr && addend->limbs.size() == table->input.size();
-  key_switch_extended(stream, sum, in, table, key, first_digit, lifted ? addend : nullptr,
+  key_switch_extended(stream, sum.view(), in, table, key, first_digit, lifted ? addend : nullptr,
                       lifted ? factor : nullptr);
-  const ConstView* turned = nullptr;  // added as it is rotated
-  if (addend != nullptr && !lifted) {
-    const View window =
-        sum.components(0, addend->shape.components).limb_window(0, addend->limbs.size());
-    if (factor != nullptr)
-      mul_add_scalar(stream, window, *addend, *factor);
-    else if (add && addend->limbs.size() == out.limbs.size())
-      turned = addend;
-    else
-      this->add(stream, window, window, *addend);
-  }
-  if (add)
-    automorphism_add(stream, out, sum, element, turned);
-  else
-    automorphism(stream, out, sum, element);
+  compose::rotate_sum(*this, stream, out, sum.view(), element, add, lifted ? nullptr : addend,
+                      factor);
+}
+
+void PolyKernels::do_key_switch_rotated_from(Stream& stream, View out, ConstView sources,
+                                             ConstView own, const Prepared<rns::ModUp>& table,
+                                             const Key& key, u32 first_digit, u64 element, bool add,
+                                             const ConstView* addend, const Scalars* factor) {
+  const compose::Temporary sum(stream, out.shape, out.limbs, Domain::eval);
+  const bool lifted = addend != nullptr && factor != nullptr;
+  key_switch_from(stream, sum.view(), sources, own, table, key, first_digit,
+                  lifted ? addend : nullptr, lifted ? factor : nullptr);
+  compose::rotate_sum(*this, stream, out, sum.view(), element, add, lifted ? nullptr : addend,
+                      factor);
 }
 
 void PolyKernels::do_key_switch_product(Stream& stream, View out, ConstView a, ConstView b,
@@ -84,6 +123,19 @@ void PolyKernels::do_key_switch_product(Stream& stream, View out, ConstView a, C
   compose::product_sum(*this, stream, made.view(), a, b, sum);
   const ConstView d = made.view(), low = d.components(0, 2);
   key_switch_extended(stream, out, d.components(2, 1), table, key, first_digit, &low, &lift);
+}
+
+void PolyKernels::do_key_switch_product_from(Stream& stream, View out, ConstView sources,
+                                             ConstView a, ConstView b,
+                                             const Prepared<rns::ModUp>& table, const Key& key,
+                                             u32 first_digit, const Scalars& lift,
+                                             const ProductSum& sum) {
+  PolyShape shape = a.shape;
+  shape.components = 3;
+  const compose::Temporary made(stream, shape, a.limbs, Domain::eval);
+  compose::product_sum(*this, stream, made.view(), a, b, sum);
+  const ConstView d = made.view(), low = d.components(0, 2);
+  key_switch_from(stream, out, sources, d.components(2, 1), table, key, first_digit, &low, &lift);
 }
 
 }  // namespace crenel::device

@@ -1,13 +1,19 @@
+#include "device/poly/compose/product_sum.h"
 #include "device/poly/compose/workspace.h"
 
 namespace crenel::device {
 
 using compose::Temporary;
 
-void PolyKernels::do_sources(Stream& stream, View out, ConstView in,
-                             const Prepared<rns::BaseConversion>&) {
-  for (const auto& run : compose::common_runs(out.limbs, in.limbs))
-    intt(stream, out.limb_window(run.first, run.count), in.limb_window(run.second, run.count));
+void PolyKernels::do_sources(Stream& stream, View out, const SourcesOf& of,
+                             const Prepared<rns::BaseConversion>& scales) {
+  if (of.product()) {
+    const Temporary third(stream, of.shape(), of.in.limbs, Domain::eval);
+    compose::product_third(*this, stream, third.view(), of.in, of.other, of.sum);
+    return sources(stream, out, third.view(), scales);
+  }
+  for (const auto& run : compose::common_runs(out.limbs, of.in.limbs))
+    intt(stream, out.limb_window(run.first, run.count), of.in.limb_window(run.second, run.count));
 }
 
 void PolyKernels::do_mod_up(Stream& stream, View out, ConstView in,

@@ -5,6 +5,7 @@
 #include "backends/cuda/poly/host/convert_columns.h"
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
+#include "backends/cuda/poly/host/product_passes.h"
 #include "backends/cuda/poly/kernels/key_multiply.cuh"
 #include "device/poly/compose/product_sum.h"
 #include "device/poly/compose/workspace.h"
@@ -143,6 +144,37 @@ void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u
   });
 }
 
+// A key switch whose result is rotated, from its sources on.
+void turn_key(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
+              const Poly<const u32>& sources, const ring::PolyShape& shape,
+              const ring::PolyView<const u32>& own, const Prepared<rns::ModUp>& table,
+              const device::KeyView& key, u32 first_digit, u64 element, bool add,
+              const ring::PolyView<const u32>* addend, const device::LimbScalars* factor) {
+  const TurnedSwitch form{static_cast<u32>(element),
+                          static_cast<u32>(ring::galois_inverse(element, out.shape.log_n)),
+                          add ? 1u : 0u};
+  switch_key(stream, tables, out, sources, shape, own, table,
+             position_bytes(out.limbs, key.pairs.limbs), tail_of(key, first_digit, addend, factor),
+             form);
+}
+
+// A key switch of a product that has passes, from its sources on.
+void switch_product(Stream& stream, const ring::Ring& ring, const RingTables& tables,
+                    const ring::PolyView<u32>& out, const Poly<const u32>& sources,
+                    const ring::PolyView<const u32>& a, const ring::PolyView<const u32>& b,
+                    const Prepared<rns::ModUp>& table, const device::KeyView& key, u32 first_digit,
+                    const device::LimbScalars& lift, const device::ProductSum& sum) {
+  KeySwitchTail tail = tail_of(key, first_digit, nullptr, nullptr);
+  if (!sum.addends.empty()) {
+    const ring::PolyView<const u32> low = sum.addends[0].components(0, 2);
+    const device::LimbScalars factor = lifted_factor(ring, a.limbs, lift, sum.factors[0]);
+    tail = tail_of(key, first_digit, &low, &factor);
+  }
+  const ring::PolyView<const u32> second = a.components(1, 1);
+  switch_key(stream, tables, out, sources, second.shape, second, table,
+             position_bytes(out.limbs, key.pairs.limbs), tail, switch_of(ring, a, b, lift, sum));
+}
+
 // A division from its sources on.
 void divide_rows(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
                  const Poly<const u32>& sources, const ring::PolyView<const u32>& x,
@@ -167,11 +199,13 @@ void divide_rows(Stream& stream, const RingTables& tables, const ring::PolyView<
 
 }  // namespace
 
-void CudaPolyKernels::do_sources(Stream& stream, View out, ConstView in,
+void CudaPolyKernels::do_sources(Stream& stream, View out, const device::SourcesOf& of,
                                  const Prepared<rns::BaseConversion>& scales) {
-  if (!fast()) return PolyKernels::do_sources(stream, out, in, scales);
+  if (!fast() || !has_passes(of.sum, of.in.limbs.size()))
+    return PolyKernels::do_sources(stream, out, of, scales);
   if (out.limbs.empty()) return;
-  inverse_shifted(stream, tables_, scales.on_device<ConversionTables>(), in, out.limbs, poly(out));
+  inverse_shifted(stream, tables_, scales.on_device<ConversionTables>(), first_rows(of), out.limbs,
+                  poly(out), rows_of(ring(), of));
 }
 
 void CudaPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
@@ -209,51 +243,6 @@ void CudaPolyKernels::do_key_multiply(Stream& stream, View out, ConstView digits
          kElementThreads, 0, args);
 }
 
-namespace {
-
-// The last pass knows one factor a limb: real ones.
-bool is_real(const ring::PolyView<const u32>* addend, const device::LimbScalars* factor) {
-  return addend == nullptr || factor == nullptr ||
-         std::equal(factor->low, factor->low + addend->limbs.size(), factor->high);
-}
-
-// The passes of a product: over rows of sources, and the last one.
-template <bool Square>
-struct ProductPasses {
-  ProductRows<Square> rows = {};
-  ProductSwitch<Square> last = {};
-};
-
-// a, b and the third component of the one addend are read where they lie.
-template <bool Square>
-ProductPasses<Square> passes_of(const ring::Ring& ring, const ring::PolyView<const u32>& a,
-                                const ring::PolyView<const u32>& b, const device::LimbScalars& lift,
-                                const device::ProductSum& sum) {
-  ProductPasses<Square> passes;
-  ProductRows<Square>& rows = passes.rows;
-  ProductSwitch<Square>& last = passes.last;
-  rows.y = poly(b.components(1, 1));
-  last.x = poly(a);
-  last.y = poly(b);
-  last.limbs = a.limbs.size();
-  rows.doubled = last.doubled = sum.doubled ? 1 : 0;
-  const bool third = !sum.addends.empty() && sum.addends[0].shape.components == 3;
-  if (third) rows.z = last.z = poly(sum.addends[0].components(2, 1));
-  for (u32 l = 0; l < last.limbs; ++l) {
-    const math::Modulus<u32>& m = ring.modulus(a.limbs[l]);
-    const auto times = [&](u32 x, u32 y) { return math::mul_mod<u32>(x, y, m); };
-    const u32 p = lift.low[l];
-    last.lift[l] = times(sum.doubled ? math::add_mod<u32>(p, p, m.q) : p, m.r);
-    if (third) rows.factor[l] = last.factor[l] = times(sum.factors[0].low[l], m.r);
-    if (sum.constant == nullptr) continue;
-    last.low[l] = times(p, sum.constant->low[l]);
-    last.high[l] = times(p, sum.constant->high[l]);
-  }
-  return passes;
-}
-
-}  // namespace
-
 void CudaPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView in,
                                              const Prepared<rns::ModUp>& table, const Key& key,
                                              u32 first_digit, const ConstView* addend,
@@ -280,59 +269,29 @@ void CudaPolyKernels::do_key_switch_rotated(Stream& stream, View out, ConstView 
   const device::Buffer workspace = stream.allocate(in.limbs.size() * limb_bytes(in.shape));
   const Poly<u32> sources = dense(workspace, in.shape, in.limbs.size());
   inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), in, in.limbs, sources);
-  const TurnedSwitch form{static_cast<u32>(element),
-                          static_cast<u32>(ring::galois_inverse(element, out.shape.log_n)),
-                          add ? 1u : 0u};
-  switch_key(stream, tables_, out, read_only(sources), in.shape, in, table,
-             position_bytes(out.limbs, key.pairs.limbs), tail_of(key, first_digit, addend, factor),
-             form);
+  turn_key(stream, tables_, out, read_only(sources), in.shape, in, table, key, first_digit, element,
+           add, addend, factor);
 }
 
 void CudaPolyKernels::do_key_switch_product(Stream& stream, View out, ConstView a, ConstView b,
                                             const Prepared<rns::ModUp>& table, const Key& key,
                                             u32 first_digit, const Scalars& lift,
                                             const device::ProductSum& sum) {
-  bool real = is_real(&a, &lift);
-  for (const Scalars& factor : sum.factors) real = real && is_real(&a, &factor);
-  if (!fused_key_switch_ || !real)
+  if (!fused_key_switch_ || !is_real(&a, &lift) ||
+      !std::all_of(sum.factors.begin(), sum.factors.end(),
+                   [&](const Scalars& factor) { return is_real(&a, &factor); }))
     return PolyKernels::do_key_switch_product(stream, out, a, b, table, key, first_digit, lift,
                                               sum);
-  const u32 limbs = a.limbs.size();
-  if (sum.addends.size() > 1) {  // the passes read one
-    const device::compose::Temporary one(stream, sum.addends[0].shape, a.limbs, Domain::eval);
-    linear_combination(stream, one.view(), sum.addends, sum.factors, nullptr);
-    Scalars factor;
-    std::fill_n(factor.low, limbs, 1);
-    std::fill_n(factor.high, limbs, 1);
-    const ConstView added = one.view();
-    return do_key_switch_product(
-        stream, out, a, b, table, key, first_digit, lift,
-        {sum.doubled, sum.constant, std::span(&added, 1), std::span(&factor, 1)});
-  }
-  const device::Stage stage(stream, "key_switch");
-  const ConstView second = a.components(1, 1);
-  const device::Buffer workspace = stream.allocate(limbs * limb_bytes(second.shape));
-  const Poly<u32> sources = dense(workspace, second.shape, limbs);
-  KeySwitchTail tail = tail_of(key, first_digit, nullptr, nullptr);
-  if (!sum.addends.empty()) {
-    const ConstView low = sum.addends[0].components(0, 2);
-    Scalars factor = lift;
-    for (u32 l = 0; l < limbs; ++l)
-      factor.low[l] =
-          math::mul_mod<u32>(lift.low[l], sum.factors[0].low[l], ring().modulus(a.limbs[l]));
-    tail = tail_of(key, first_digit, &low, &factor);
-  }
-  const auto run = [&](const auto& passes) {
+  device::compose::with_one_addend(*this, stream, sum, [&](const device::ProductSum& one) {
+    const device::Stage stage(stream, "key_switch");
+    const ConstView second = a.components(1, 1);
+    const device::Buffer workspace = stream.allocate(a.limbs.size() * limb_bytes(second.shape));
+    const Poly<u32> sources = dense(workspace, second.shape, a.limbs.size());
     inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), second, a.limbs, sources,
-                    passes.rows);
-    switch_key(stream, tables_, out, read_only(sources), second.shape, second, table,
-               position_bytes(out.limbs, key.pairs.limbs), tail, passes.last);
-  };
-  const bool third = !sum.addends.empty() && sum.addends[0].shape.components == 3;
-  if (device::compose::same(a, b) && !third)
-    run(passes_of<true>(ring(), a, b, lift, sum));
-  else
-    run(passes_of<false>(ring(), a, b, lift, sum));
+                    rows_of(ring(), {a, b, one}));
+    switch_product(stream, ring(), tables_, out, read_only(sources), a, b, table, key, first_digit,
+                   lift, one);
+  });
 }
 
 void CudaPolyKernels::do_key_switch_from(Stream& stream, View out, ConstView sources, ConstView own,
@@ -345,6 +304,32 @@ void CudaPolyKernels::do_key_switch_from(Stream& stream, View out, ConstView sou
   const device::Stage stage(stream, "key_switch");
   switch_key(stream, tables_, out, poly(sources), sources.shape, own, table,
              position_bytes(out.limbs, key.pairs.limbs), tail_of(key, first_digit, addend, factor));
+}
+
+void CudaPolyKernels::do_key_switch_rotated_from(Stream& stream, View out, ConstView sources,
+                                                 ConstView own, const Prepared<rns::ModUp>& table,
+                                                 const Key& key, u32 first_digit, u64 element,
+                                                 bool add, const ConstView* addend,
+                                                 const Scalars* factor) {
+  if (!fused_key_switch_ || !is_real(addend, factor))
+    return PolyKernels::do_key_switch_rotated_from(stream, out, sources, own, table, key,
+                                                   first_digit, element, add, addend, factor);
+  const device::Stage stage(stream, "key_switch");
+  turn_key(stream, tables_, out, poly(sources), sources.shape, own, table, key, first_digit,
+           element, add, addend, factor);
+}
+
+void CudaPolyKernels::do_key_switch_product_from(Stream& stream, View out, ConstView sources,
+                                                 ConstView a, ConstView b,
+                                                 const Prepared<rns::ModUp>& table, const Key& key,
+                                                 u32 first_digit, const Scalars& lift,
+                                                 const device::ProductSum& sum) {
+  if (!fused_key_switch_ || !is_real(&a, &lift) || !has_passes(sum, a.limbs.size()))
+    return PolyKernels::do_key_switch_product_from(stream, out, sources, a, b, table, key,
+                                                   first_digit, lift, sum);
+  const device::Stage stage(stream, "key_switch");
+  switch_product(stream, ring(), tables_, out, poly(sources), a, b, table, key, first_digit, lift,
+                 sum);
 }
 
 void CudaPolyKernels::do_divide(Stream& stream, View out, ConstView in,

@@ -6,6 +6,7 @@
 #include "backends/cuda/peers.h"
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
+#include "backends/cuda/poly/host/product_passes.h"
 #include "backends/cuda/poly/host/transform_launch.h"
 #include "backends/cuda/poly/kernels/column_spread.cuh"
 #include "device/several.h"
@@ -79,11 +80,12 @@ void last_pass(device::Stream& stream, const TransformArgs& args, u32 limbs,
     if (args.log_n != LogN) return last_pass<LogN + 1>(stream, args, limbs, scales, spread);
   constexpr u32 Bits = kColumnBits<LogN>;
   const auto cost = [&] {
-    return traffic::column_pass("column_inverse_spread", args, limbs, no_limbs());
+    return traffic::column_pass("column_inverse_spread", args, limbs, no_limbs(),
+                                kSpreadColumns<Bits>);
   };
   launch(stream, cost, column_inverse_spread<LogN>,
-         dim3((1u << (LogN - Bits)) / kTileColumns<Bits>, args.polys, limbs), kColumnThreads<Bits>,
-         0, args, scales, spread);
+         dim3((1u << (LogN - Bits)) / kSpreadColumns<Bits>, args.polys, limbs),
+         kSpreadThreads<Bits>, 0, args, scales, spread);
 }
 
 // The driver then waits for each launch: the first part would wait for ever for those after it.
@@ -129,20 +131,30 @@ void cuda_spread(Stream& stream, const PolyView<const u32>& from, std::span<cons
          kElementThreads, 0, args);
 }
 
-bool cuda_can_spread_sources(const PolyKernels& kernels) {
-  return static_cast<const crenel::backend::cuda::CudaPolyKernels&>(kernels).fast();
+bool cuda_can_spread_sources(const PolyKernels& kernels, const SourcesOf& of) {
+  using namespace crenel::backend::cuda;
+  return static_cast<const CudaPolyKernels&>(kernels).fast() &&
+         has_passes(of.sum, of.in.limbs.size());
+}
+
+void cuda_begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
+                        const SourcesOf& of) {
+  using namespace crenel::backend::cuda;
+  const RingTables& tables = static_cast<const CudaPolyKernels&>(kernels).tables();
+  const TransformArgs args =
+      transform_args(tables, false, poly(workspace), first_rows(of), workspace.limbs);
+  launch_row_inverse(stream, args, workspace.limbs.size(), rows_of(kernels.ring(), of));
 }
 
 void cuda_spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
-                         const PolyView<const u32>& in, const Prepared<rns::BaseConversion>& scales,
-                         std::span<const u32> position, std::span<const SpreadTarget> targets,
-                         const Meeting& meeting) {
+                         const Prepared<rns::BaseConversion>& scales, std::span<const u32> position,
+                         std::span<const SpreadTarget> targets, const Meeting& meeting) {
   using namespace crenel::backend::cuda;
   const RingTables& tables = static_cast<const CudaPolyKernels&>(kernels).tables();
-  const u32 limbs = workspace.limbs.size();
-  const TransformArgs args = transform_args(tables, false, poly(workspace), in, workspace.limbs);
-  launch_row_inverse(stream, args, limbs);
-  last_pass<kMinFastLogN>(stream, in_place(args), limbs,
+  TransformArgs args =
+      transform_args(tables, false, poly(workspace), workspace.shape, workspace.limbs);
+  args.early = starts_conversion_early(stream);
+  last_pass<kMinFastLogN>(stream, in_place(args), workspace.limbs.size(),
                           scales.on_device<ConversionTables>().inverse,
                           spread_args(stream, workspace, position, targets, &meeting));
 }

@@ -82,8 +82,7 @@ template <u32 LogN>
 void column_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs,
                        const InverseScale* scales) {
   // a base conversion follows
-  args.early =
-      scales != nullptr && cuda_stream(stream).tuned(Tunable::conversion_early) != 0 ? 1 : 0;
+  args.early = scales != nullptr ? starts_conversion_early(stream) : 0;
   const dim3 grid = column_grid(args, limbs);
   const auto cost = [&] { return traffic::column_pass("column_inverse", args, limbs, no_limbs()); };
   launch(stream, cost,

@@ -37,6 +37,11 @@ void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
 void launch_column_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
                            const InverseScale* scales);
 
+/// TransformArgs::early of a pass that a base conversion follows.
+inline u32 starts_conversion_early(device::Stream& stream) {
+  return cuda_stream(stream).tuned(Tunable::conversion_early) != 0 ? 1 : 0;
+}
+
 /// No component of any limb.
 inline LimbBytes no_limbs() {
   LimbBytes bytes;

@@ -11,18 +11,17 @@ enum class InverseTail { canonical, shifted };
 // Tile of the column pass. A thread of group g holds either the rows g + e 2^(Bits-4) (split) or
 // 16 g + e (joined). When a row is only 16 words wide, 16 more every 16 rows put the two groups of
 // a warp on different banks.
-template <u32 Bits>
-inline constexpr u32 kColumnPad = kTileColumns<Bits> == 16 ? 16 : 0;
-template <u32 Bits>
-inline constexpr u32 kColumnTileWords = (kTileColumns<Bits> << Bits) + 16 * kColumnPad<Bits>;
-template <u32 Bits>
+template <u32 Columns>
+inline constexpr u32 kColumnPad = Columns == 16 ? 16 : 0;
+template <u32 Bits, u32 Columns = kTileColumns<Bits>>
+inline constexpr u32 kColumnTileWords = (Columns << Bits) + 16 * kColumnPad<Columns>;
+template <u32 Bits, u32 Columns = kTileColumns<Bits>>
 __device__ __forceinline__ u32 split_slot(u32 group, u32 e, u32 lane) {
-  return group * kTileColumns<Bits> + lane +
-         e * ((kTileColumns<Bits> << (Bits - 4)) + kColumnPad<Bits>);
+  return group * Columns + lane + e * ((Columns << (Bits - 4)) + kColumnPad<Columns>);
 }
-template <u32 Bits>
+template <u32 Bits, u32 Columns = kTileColumns<Bits>>
 __device__ __forceinline__ u32 joined_slot(u32 group, u32 e, u32 lane) {
-  return group * (16 * kTileColumns<Bits> + kColumnPad<Bits>)+lane + e * kTileColumns<Bits>;
+  return group * (16 * Columns + kColumnPad<Columns>)+lane + e * Columns;
 }
 
 // Starts bringing the twiddles of all stages of the pass: the same for every column.
@@ -72,14 +71,17 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
   for (u32 e = 0; e < kPerThread; ++e) to[(group << (4 + kRow)) + (e << kRow)] = x[e];
 }
 
-template <u32 LogN, InverseTail Tail>
-__global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
-    column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
-  begin_kernel();
-  if (args.early != 0) release_next();
+/// Between the coefficients of neighbouring values of a thread, as a power of two.
+template <u32 LogN>
+inline constexpr u32 kColumnStep = kColumnBits<LogN> - 4 + kRowBits<LogN>;
+
+// The inverse pass of a block, all but its stores: store(limb, batch, component, first, x) of each
+// thread, whose value x[e] belongs to coefficient first + (e << kColumnStep<LogN>) of the limb.
+template <u32 LogN, InverseTail Tail, u32 Columns, class Store>
+__device__ __forceinline__ void inverse_columns(const TransformArgs& args,
+                                                const InverseScale* scales, const Store& store) {
   constexpr u32 Bits = kColumnBits<LogN>, kRow = kRowBits<LogN>, kHigh = Bits - 4;
-  constexpr u32 kColumns = kTileColumns<Bits>;
-  __shared__ u32 tile[kColumnTileWords<Bits>];
+  __shared__ u32 tile[kColumnTileWords<Bits, Columns>];
   __shared__ __align__(16) uint2 heap[1u << Bits];
   const u32 limb = gridDim.z - 1 - blockIdx.z;
   const u32 b = blockIdx.y / args.components, c = blockIdx.y % args.components;
@@ -88,10 +90,9 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
   const u32 q = m.q;
   const SharedTwiddles twiddles = fetch_column_twiddles<Bits>(heap, shoup_twiddles(args, id, LogN));
   const InverseScale scale = scales ? scales[limb] : InverseScale{m.n_inv, m.n_inv_root};
-  const u32 lane = threadIdx.x % kColumns, group = threadIdx.x / kColumns;
-  const u32 column = blockIdx.x * kColumns + lane;
+  const u32 lane = threadIdx.x % Columns, group = threadIdx.x / Columns;
+  const u32 column = blockIdx.x * Columns + lane;
   const u32* from = args.in.limb(b, c, args.in_position.at[limb], LogN) + column;
-  u32* to = args.out.limb(b, c, limb, LogN) + column;
   u32 x[kPerThread];
 #pragma unroll
   for (u32 e = 0; e < kPerThread; ++e) x[e] = from[(group << (4 + kRow)) + (e << kRow)];
@@ -99,16 +100,30 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
   __syncthreads();
   inverse_round<4>(x, twiddles, (1u << kHigh) + group, q);
 #pragma unroll
-  for (u32 e = 0; e < kPerThread; ++e) tile[joined_slot<Bits>(group, e, lane)] = x[e];
+  for (u32 e = 0; e < kPerThread; ++e) tile[joined_slot<Bits, Columns>(group, e, lane)] = x[e];
   __syncthreads();
 #pragma unroll
-  for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[split_slot<Bits>(group, e, lane)];
+  for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[split_slot<Bits, Columns>(group, e, lane)];
   // A round of fewer than four stages leaves pairs at distance 8 only in its last stage.
   inverse_round_scaled<kHigh>(x, twiddles, q, scale.c, scale.c_root);
+  if constexpr (Tail == InverseTail::shifted) {
 #pragma unroll
-  for (u32 e = 0; e < kPerThread; ++e)
-    to[(group << kRow) + (e << (kHigh + kRow))] =
-        Tail == InverseTail::shifted ? centre_up(x[e], q) : x[e];
+    for (u32 e = 0; e < kPerThread; ++e) x[e] = centre_up(x[e], q);
+  }
+  store(limb, b, c, (group << kRow) + column, x);
+}
+
+template <u32 LogN, InverseTail Tail>
+__global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
+    column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
+  begin_kernel();
+  if (args.early != 0) release_next();
+  inverse_columns<LogN, Tail, kTileColumns<kColumnBits<LogN>>>(
+      args, scales, [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread]) {
+        u32* to = args.out.limb(b, c, limb, LogN) + first;
+#pragma unroll
+        for (u32 e = 0; e < kPerThread; ++e) to[e << kColumnStep<LogN>] = x[e];
+      });
 }
 
 }  // namespace crenel::backend::cuda

@@ -16,6 +16,11 @@ constexpr u32 row_bits(u32 log_n) { return log_n - log_n / 2; }  // 5..9
 
 /// Columns of a block of the column pass of `bits` stages.
 constexpr u32 tile_columns(u32 bits) { return bits == 5 ? 32 : 4096u >> bits; }
+/// The same of the pass that stores to other GPUs: whole lines of 128 bytes. With half of one, two
+/// H200 took nearly as long for an exchange as by a kernel of its own that stores more at once,
+/// though that one hides nothing; what whole ones bring is not measured yet
+/// (docs/notes/2026-11-26-several-gpus.md).
+constexpr u32 spread_columns(u32 bits) { return tile_columns(bits) < 32 ? 32 : tile_columns(bits); }
 /// Rows of a block of the row pass of `bits` stages.
 constexpr u32 tile_rows(u32 bits) { return bits <= 6 ? 32 : 4096u >> bits; }
 
@@ -30,9 +35,13 @@ inline constexpr u32 kRowBits = row_bits(LogN);
 template <u32 Bits>
 inline constexpr u32 kTileColumns = tile_columns(Bits);
 template <u32 Bits>
+inline constexpr u32 kSpreadColumns = spread_columns(Bits);
+template <u32 Bits>
 inline constexpr u32 kTileRows = tile_rows(Bits);
 template <u32 Bits>
 inline constexpr u32 kColumnThreads = column_threads(Bits);
+template <u32 Bits>
+inline constexpr u32 kSpreadThreads = (kSpreadColumns<Bits> << Bits) / 16;
 template <u32 Bits>
 inline constexpr u32 kRowThreads = row_threads(Bits);
 

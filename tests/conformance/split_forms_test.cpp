@@ -1,0 +1,175 @@
+// Key switches with a rotation or a product inside them on devices that share the limbs of
+// polynomials, against ref: any number of parts, parts without a limb of the window, keys that hold
+// the digits and limbs of a level only.
+#include "support/chain_case.h"
+#include "support/compositions.h"
+#include "support/devices.h"
+#include "support/same.h"
+
+namespace crenel::test {
+namespace {
+
+using ConstView = ring::PolyView<const u32>;
+using device::LimbScalars;
+using Table = device::Prepared<rns::ModUp>;
+
+class SplitForms : public DeviceTest {};
+// Of more parts than there are digits, and than a window has limbs.
+CRENEL_SUITE_OVER(SplitForms, divided_devices({"ref+ref", "ref+ref+ref", "cpu+cpu", "cpu+cpu+cpu",
+                                               "cpu+cpu+cpu+cpu+cpu+cpu+cpu"}));
+
+ChainCase drawn(Rng& rng) {
+  const u32 alpha = 1 + u32(rng() % 4), main = 5 + u32(rng() % 8);
+  ChainCase s{"drawn", 6 + u32(rng() % 3), toy_chain(2, main, alpha), 0, 0, 1 + u32(rng() % 3), {}};
+  s.begin = u32(rng() % 4);
+  s.end = s.begin + 1 + u32(rng() % (s.chain.q_count - s.begin));
+  return s;
+}
+
+LimbScalars scalars(const ring::Ring& ring, Rng& rng, const LimbSet& limbs, bool real) {
+  LimbScalars f;
+  for (u32 l = 0; l < limbs.size(); ++l) {
+    const u32 q = ring.modulus(limbs[l]).q;
+    f.low[l] = static_cast<u32>(rng() % q);
+    f.high[l] = real ? f.low[l] : static_cast<u32>(rng() % q);
+  }
+  return f;
+}
+
+// A level on the candidate and on ref, with a key of its digits and limbs.
+struct Level {
+  ChainCase s;
+  Pair pair;
+  Rng& rng;
+  Table candidate, reference;
+
+  Level(const std::shared_ptr<device::Device>& device, Rng& r)
+      : s(drawn(r)), pair(make_pair(device, s.log_n, s.chain.primes)), rng(r) {
+    const auto prepare = [&](Context& c) {
+      return c.kernels->prepare(
+          rns::make_mod_up(moduli_of(*c.ring), s.window(), s.special(), s.chain.alpha));
+    };
+    candidate = prepare(pair.candidate);
+    reference = prepare(pair.reference);
+  }
+  std::string name() const {
+    return cat("limbs ", s.begin, "..", s.end, " of ", s.chain.q_count, ", digits of ",
+               s.chain.alpha, ", ring 2^", s.log_n, ", batch ", s.batch,
+               "; repeat with CRENEL_SEED=", run_seed());
+  }
+  TestPoly poly(u32 components, const LimbSet& limbs) const {
+    return random_poly(pair.ring(), rng, s.shape(components), limbs, Domain::eval);
+  }
+  TestPoly key() const {
+    return random_poly(pair.ring(), rng, {s.log_n, 2, s.digits()}, s.extended(), Domain::eval);
+  }
+  device::KeyView view(const PolyView<u32>& pairs) const { return {pairs, s.first_digit()}; }
+  const Table& table(const Context& c) const {
+    return &c == &pair.reference ? reference : candidate;
+  }
+  LimbScalars drawn_scalars(const LimbSet& limbs) const {
+    return scalars(pair.ring(), rng, limbs, rng() % 8 != 0);
+  }
+  void expect_same(const std::vector<TestPoly>& polys, const Operation& operation) {
+    expect_all_same(pair, polys, 1, {{"divided", operation}}, operation);
+  }
+};
+
+TEST_P(SplitForms, Rotated) {
+  Rng rng = test_rng();
+  for (int turn = 0; turn < 24; ++turn) {
+    Level level(device_, rng);
+    const ChainCase& s = level.s;
+    SCOPED_TRACE(level.name());
+    const u64 element = rng() % (u64(2) << s.log_n) | 1;
+    const bool add = rng() % 2 == 0, whole = rng() % 2 == 0, factored = rng() % 2 == 0;
+    const u32 components = u32(rng() % 3);
+    const LimbSet limbs = whole ? s.extended() : s.window();
+    const LimbScalars factor = level.drawn_scalars(limbs);
+    level.expect_same({level.poly(2, s.extended()), level.poly(1, s.window()), level.key(),
+                       level.poly(std::max(components, 1u), limbs)},
+                      [&](Context& c, const Views& v) {
+                        const ConstView addend = v[3];
+                        c.kernels->key_switch_rotated(*c.stream, v[0], v[1], level.table(c),
+                                                      level.view(v[2]), s.first_digit(), element,
+                                                      add, components == 0 ? nullptr : &addend,
+                                                      factored ? &factor : nullptr);
+                      });
+  }
+}
+
+TEST_P(SplitForms, Product) {
+  Rng rng = test_rng();
+  for (int turn = 0; turn < 24; ++turn) {
+    Level level(device_, rng);
+    const ChainCase& s = level.s;
+    SCOPED_TRACE(level.name());
+    const bool square = rng() % 2 == 0, doubled = rng() % 2 == 0, constant = rng() % 2 == 0;
+    const u32 addends = u32(rng() % 3), components = 2 + u32(rng() % 2);
+    const LimbScalars lift = level.drawn_scalars(s.window());
+    const LimbScalars added = scalars(level.pair.ring(), rng, s.window(), false);
+    std::vector<TestPoly> polys{level.poly(2, s.extended()), level.poly(2, s.window()),
+                                level.poly(2, s.window()), level.key()};
+    std::vector<LimbScalars> factors;
+    for (u32 i = 0; i < addends; ++i) {
+      factors.push_back(level.drawn_scalars(s.window()));
+      polys.push_back(level.poly(components, s.window()));
+    }
+    level.expect_same(polys, [&](Context& c, const Views& v) {
+      const std::vector<ConstView> terms(v.begin() + 4, v.end());
+      c.kernels->key_switch_product(*c.stream, v[0], v[1], v[square ? 1 : 2], level.table(c),
+                                    level.view(v[3]), s.first_digit(), lift,
+                                    {doubled, constant ? &added : nullptr, terms, factors});
+    });
+  }
+}
+
+// Of both forms, twice each and in any order: rooms and meetings of a recording are its own, also
+// behind one that was given up half way.
+TEST_P(SplitForms, Recorded) {
+  Rng rng = test_rng();
+  for (int turn = 0; turn < 4; ++turn) {
+    Level level(device_, rng);
+    const ChainCase& s = level.s;
+    SCOPED_TRACE(level.name());
+    const u64 element = rng() % (u64(2) << s.log_n) | 1;
+    const LimbScalars lift = scalars(level.pair.ring(), rng, s.window(), true);
+    const std::vector<TestPoly> polys{level.poly(2, s.extended()), level.poly(2, s.window()),
+                                      level.key(), level.poly(2, s.extended())};
+    const auto work = [&](Context& c, const Views& v) {
+      const device::KeyView key = level.view(v[2]);
+      c.kernels->key_switch_product(*c.stream, v[3], v[1], v[1], level.table(c), key,
+                                    s.first_digit(), lift);
+      c.kernels->key_switch_rotated(*c.stream, v[0], v[1].components(1, 1), level.table(c), key,
+                                    s.first_digit(), element, false);
+      c.kernels->add(*c.stream, v[0], v[0], v[3]);
+    };
+    const auto expected = run_on(level.pair.reference, polys, work);
+    const auto got = run_on(level.pair.candidate, polys, [&](Context& c, const Views& v) {
+      const auto gives_up = [&] {
+        work(c, v);
+        throw StateError("given up");
+      };
+      const auto in_use = [&] {
+        u64 sum = 0;
+        for (const auto& part : c.device->parts()) sum += part->pools().in_use;
+        return sum;
+      };
+      work(c, v);
+      c.stream->synchronize();
+      const u64 before = in_use();
+      EXPECT_THROW(c.stream->capture(gives_up), StateError);
+      EXPECT_EQ(in_use(), before);
+      const auto graph = c.stream->capture([&] { work(c, v); });
+      for (int i = 0; i < 2; ++i) {
+        c.stream->fill_zero(v[0].data, v[0].words() * sizeof(u32));
+        graph->launch(*c.stream);
+      }
+    });
+    EXPECT_TRUE(same_words(polys[0], got[0], expected[0]));
+    EXPECT_TRUE(same_words(polys[3], got[3], expected[3]));
+  }
+}
+
+}  // namespace
+}  // namespace crenel::test
