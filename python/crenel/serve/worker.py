@@ -27,7 +27,7 @@ from crenel.errors import (
 )  # fmt: skip
 from crenel.serve import keys as keysets
 from crenel.serve.blobs import Blobs
-from crenel.serve.database import KEYS_WAIT, Database, workers
+from crenel.serve.database import JOBS_WAIT, KEYS_WAIT, Database, workers
 from crenel.serve.jobs import GROUP_S, Answered, Claimed, Jobs
 from crenel.serve.keys import Keys, ToCheck
 from crenel.serve.observe import BUCKETS, STAGES, log
@@ -193,6 +193,9 @@ class Worker:
 
     def _run_some(self) -> bool:
         self._checked_last = False
+        # Whoever finds nothing never had the lock: a process that is stopped with it stops all who write.
+        if not self._database.anything(JOBS_WAIT, time.time()):
+            return False
         cost = self._typical.get
         claimed = self._jobs.claim(
             self.id, self._keys_here(), self._elsewhere, lambda p: cost(p, GROUP_S), self._others
