@@ -103,7 +103,7 @@ def _rows(suite: str, given: dict, found: dict) -> str:
 
 def _of_tenants(given: dict, found: dict) -> str:
     one, all_of_them, full = found["resident"], found["all_in_turn"], found["full_resident"]
-    share, network = full["share_of_the_library"], {"dense": "dense 64-32-10", "lenet": "LeNet-5's shape"}
+    share, network = full["share_of_the_library"], capacity().NETWORKS
     return (
         f"{given['tenants']} tenants, keys of {given['resident']} resident, {network[given['network']]}, "
         f"{given['params']}, {given['batch']} samples a job, {found['device']} | one after the other, "
