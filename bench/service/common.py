@@ -20,7 +20,7 @@ import numpy as np
 import crenel
 from crenel import ckks, client, nn
 from crenel.serve import Settings
-from crenel.workloads.networks import small
+from crenel.workloads.networks import resnet20, small
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,7 +42,35 @@ def lenet(params: str, batch: int) -> tuple[nn.Program, np.ndarray]:
     return nn.compile(model, images, params=chosen, batch=batch, device="cpu"), images
 
 
-NETWORKS = {"dense": digits, "lenet": lenet}
+def resnet(
+    params: str, batch: int, weights: Path | None, data: Path | None, calibration: Path | None
+) -> tuple[nn.Program, np.ndarray]:
+    """ResNet-20 for CIFAR-10 of trained weights, with ReLU as polynomials of its degree, and test images.
+
+    weights, data, calibration : as `resnet20.task` takes them; none come with Crenel
+    """
+    task = resnet20.task(weights, data, calibration, max(64, batch))
+    assert task.model is not None
+    chosen = ckks.preset(params, allow_insecure=True)
+    program = nn.compile(
+        task.model, task.calibration, params=chosen, degree=task.degree, margin=task.margin, batch=batch
+    )
+    return program, task.samples
+
+
+def network(given: argparse.Namespace) -> tuple[nn.Program, np.ndarray]:
+    """That of the arguments `network`, `params` and `batch`, with its images; a compiled one where `program`
+    names its file, with images drawn here: what matters is the time."""
+    warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
+    if given.program is not None:
+        found = nn.Program.load(given.program, allow_insecure=True)
+        return found, np.random.default_rng(11).uniform(-1, 1, (64, *found.client.input.shape))
+    if given.network == "resnet20":
+        return resnet(given.params, given.batch, given.weights, given.data, given.calibration)
+    return {"dense": digits, "lenet": lenet}[given.network](given.params, given.batch)
+
+
+NETWORKS = ("dense", "lenet", "resnet20")
 
 
 def bound(program: nn.Program, keys: list[bytes]) -> list[nn.Server]:
@@ -119,7 +147,9 @@ def main(
             "python": platform.python_version(),
             "load": [round(v, 2) for v in os.getloadavg()],
         },
-        "settings": {k: v for k, v in vars(arguments).items() if k != "json"},
+        "settings": {
+            k: v.name if isinstance(v, Path) else v for k, v in vars(arguments).items() if k != "json"
+        },
         "results": found,
     }
     text = json.dumps(document, indent=1)

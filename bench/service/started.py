@@ -109,7 +109,7 @@ def full(sessions: list, rounds: int, worker: int, folder: Path, fetched: bool =
 
     fetched : clients fetch meanwhile, on another core, and move as much memory as the worker; else afterwards
     """
-    os.kill(worker, signal.SIGSTOP)
+    _stop(worker, folder / "data" / "service.sqlite")
     try:
         with ThreadPoolExecutor(len(sessions)) as pool:
             jobs = list(pool.map(lambda s: [common.submitted(*s) for _ in range(rounds)], sessions))
@@ -123,6 +123,21 @@ def full(sessions: list, rounds: int, worker: int, folder: Path, fetched: bool =
     with ThreadPoolExecutor(len(sessions)) as pool:
         list(pool.map(lambda some: [job.encrypted(300) for job in some], jobs))
     return Full(time.perf_counter() - start, cpu(worker) - before) if fetched else Full(last - clock, used)
+
+
+def _stop(worker: int, file: Path) -> None:
+    """Between two of its transactions: with the database's lock in its hands it would stop the server."""
+    with contextlib.closing(sqlite3.connect(file, timeout=30, isolation_level=None)) as database:
+        database.execute("BEGIN IMMEDIATE")
+        os.kill(worker, signal.SIGSTOP)
+        while {_state(task) for task in Path(f"/proc/{worker}/task").iterdir()} != {"T"}:
+            time.sleep(0.001)  # a thread that goes on would take what is given back here
+        database.execute("ROLLBACK")
+
+
+def _state(process: Path) -> str:
+    """The letter that Linux has for what a process or thread does."""
+    return (process / "stat").read_text().rpartition(")")[2].split()[0]
 
 
 def _done(file: Path, count: int, since: float) -> float:

@@ -7,6 +7,8 @@ GPU all run where they want. Clients and the library alone are this process, the
 
 python bench/service/tenants.py --json bench/results/service-tenants-cpu.json
 python bench/service/tenants.py --network lenet --params leveled-n14-s30 --batch 1 --device cuda --jobs 240
+python bench/service/tenants.py --network resnet20 --params boot35 --batch 1 --device cuda --weights FILE \\
+    --data FOLDER --tenants 8 --resident 6 --alone 1 --rounds 2 --jobs 24 --full-rounds 3
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from crenel.serve.worker import alive  # noqa: E402
 
 
 def measure(given: argparse.Namespace) -> dict[str, Any]:
-    program, images = common.NETWORKS[given.network](given.params, given.batch)
+    program, images = common.network(given)
     served = NnProgram("digits", program.to_bytes(), allow_insecure=True)
     limits = {"device_bytes": given.resident * served.key_memory, "host_bytes": given.host_mib << 20}
     cores = sorted(os.sched_getaffinity(0))
@@ -56,7 +58,8 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
             made = [one(f"tenant-{k}") for k in range(given.tenants)]
             tenants = [(t.session, t.tensor) for t in made]
             few = tenants[: given.resident]
-            alone = started.Alone(own, few, [t.keys for t in made if t.keys])
+            own_keys = [t.keys for t in made if t.keys]
+            alone = started.Alone(own, tenants[: len(own_keys)], own_keys)
             _checked(made)
             prepared = time.perf_counter() - start
             _turns(few, 1, given.batch)
@@ -64,7 +67,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
             rounds = max(1, given.rounds * given.resident // given.tenants)
             found["all_in_turn"] = _turns(tenants, rounds, given.batch)
             _turns(few, 1, given.batch)
-            alone.run(len(few), inner)
+            alone.run(len(own_keys), inner)
             found |= _full(few, alone, worker, inner, given, Path(folder))
             lease = common.settings(folder, lease_seconds=started.LIMITS["lease_seconds"])
             tiers = alive(service.database, lease)[0]["use"]
@@ -106,8 +109,8 @@ def _tenant(
     service.blobs.write(blob, [keys])
     service.keys.add(tenant, spec.program, session.key, len(keys), blob)
     tensor = session.client.encrypt(images[: given.batch], spec).to_bytes()
-    few = int(name.rpartition("-")[2]) < given.resident
-    return Tenant(session, tensor, len(keys), keys if few else None)
+    few = min(given.resident, given.alone or given.resident)
+    return Tenant(session, tensor, len(keys), keys if int(name.rpartition("-")[2]) < few else None)
 
 
 def _checked(made: list[Tenant]) -> None:
@@ -172,10 +175,19 @@ def _full(
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--network", choices=sorted(common.NETWORKS), default="dense")
+    parser.add_argument("--network", choices=common.NETWORKS, default="dense")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--tenants", type=int, default=32)
     parser.add_argument("--resident", type=int, default=8)
+    parser.add_argument(
+        "--alone",
+        type=int,
+        default=0,
+        help="tenants whose keys the library alone has as well; 0: as resident",
+    )
+    parser.add_argument("--program", type=Path, help="the network compiled already, for these parameters")
+    for name in ("weights", "data", "calibration"):
+        parser.add_argument(f"--{name}", type=Path, help="of resnet20")
     parser.add_argument("--rounds", type=int, default=8, help="of those whose keys are resident, in turn")
     parser.add_argument("--jobs", type=int, default=480, help="a round where all wait already")
     parser.add_argument("--full-rounds", type=int, default=5)

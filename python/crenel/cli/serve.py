@@ -38,7 +38,8 @@ def serve(
         ),
     ],
     device: Annotated[
-        str, typer.Option(help="auto (every GPU, else cpu), cpu, cuda:<index> or ref: where workers compute.")
+        str,
+        typer.Option(help="Where workers compute: auto (every GPU, or cpu), cuda, cuda:<index>, cpu, ref."),
     ] = "auto",
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen at.")] = 8400,

@@ -16,8 +16,10 @@ def workers(args: dict[str, Any]) -> Any:
 def http(args: dict[str, Any]) -> Any:
     """The application that answers HTTP.
 
-    args : ``programs`` (files, on every node), ``device``, ``workers``, ``servers`` and ``settings``, a list
-        of texts NAME=VALUE; all but the first may miss. Raises ParameterError, SerializationError, FileError.
+    args : ``programs`` (files, on every node), ``device``, ``workers``, ``servers``, ``gpus`` and
+        ``settings``, a list of texts NAME=VALUE; all but the first may miss
+
+    Raises ParameterError, SerializationError, FileError, and DeviceError for the device cuda without a GPU.
     """
     return _applications(args)[deployment.HTTP]
 
@@ -27,5 +29,5 @@ def _applications(args: dict[str, Any]) -> dict[str, Any]:
     programs = hosting.found(args["programs"], settings)
     return deployment.applications(
         settings, programs, device=str(args.get("device", "cpu")), workers=int(args.get("workers", 1)),
-        servers=int(args.get("servers", 1)),
+        servers=int(args.get("servers", 1)), gpus=int(args["gpus"]) if "gpus" in args else None,
     )  # fmt: skip

@@ -118,6 +118,11 @@ def _with_columns(connection: sql.Connection, **wanted: str) -> None:
 
 KEYS_WAIT = "SELECT EXISTS (SELECT 1 FROM keys WHERE state = 'received')"
 ANYTHING = f"{KEYS_WAIT} OR EXISTS (SELECT 1 FROM jobs WHERE state = 'queued')"
+JOBS_WAIT = (
+    "SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'queued') "
+    "OR EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease < ?)"
+)
+"""Asked with the time: those that a dead worker had wait as well."""
 MIGRATIONS: tuple[Callable[[sql.Connection], None], ...] = (_first, _second, _third)
 """What brings a database from version k to k + 1. A change of a table is a further function, never an edit
 of an old one; the first makes the tables as they are now, so that later ones ask what is there."""
@@ -177,13 +182,14 @@ class Database:
             except sqlite3.Error:  # busy: what is asked next says it better
                 return None
 
-    def anything(self, question: str = ANYTHING) -> bool:
-        """May there be something that waits for a worker? As quick as `version`; True where nobody knows."""
+    def anything(self, question: str = ANYTHING, *given: float) -> bool:
+        """May there be something that waits for a worker? As quick as `version`, and without the lock of who
+        writes; True where nobody knows."""
         with self._looking:
             if self._look is None:
                 return True
             try:
-                return bool(self._look.execute(question).fetchone()[0])
+                return bool(self._look.execute(question, given).fetchone()[0])
             except sqlite3.Error:
                 return True
 

@@ -8,6 +8,7 @@ go to the replica that has its keys by bytes that are really there, not by a hea
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,12 +23,12 @@ import ray
 from ray import serve
 from ray.serve.schema import LoggingConfig
 
-import crenel
 from crenel.errors import ParameterError, UnavailableError
 from crenel.serve import app, hosting
 from crenel.serve.auth import Auth
 from crenel.serve.database import Database
 from crenel.serve.observe import log, to_stderr
+from crenel.serve.placing import placed
 from crenel.serve.programs import Programs, Servable
 from crenel.serve.service import Service
 from crenel.serve.settings import Settings
@@ -35,6 +36,7 @@ from crenel.serve.worker import Worker, alive
 
 HTTP, WORKERS = "crenel", "crenel-workers"
 START_S = 180.0
+VISIBLE, ONE_GPU = "CUDA_VISIBLE_DEVICES", re.compile(r"cuda:(\d+)")
 OBJECTS = 128 << 20  # Ray's object store: nothing of ours goes through it
 
 
@@ -77,35 +79,46 @@ def answering(settings: str, programs: list[Servable]) -> Callable[[], Any]:
 
 
 def applications(
-    settings: Settings, programs: Sequence[Servable], *, device: str, workers: int = 1, servers: int = 1
+    settings: Settings,
+    programs: Sequence[Servable],
+    *,
+    device: str,
+    workers: int = 1,
+    servers: int = 1,
+    gpus: int | None = None,
 ) -> dict[str, Any]:
     """Applications of Ray Serve by name, for `ray.serve.run` on a cluster of one's own.
 
     settings : on several machines with database and storage that all of them reach
-    device : "cpu" or "ref"; "cuda": each worker has one GPU, which Ray chooses
-    workers, servers : replicas that compute, and that answer HTTP
+    device : "cpu" or "ref"; "cuda": every GPU; "auto": the same, or the CPU where the cluster has none
+    workers : that compute; with GPUs so many of each, which share it
+    servers : replicas that answer HTTP
+    gpus : that workers are placed on, None: all that the cluster has now. One that grows as it is asked to
+        has to be told: it may have none yet
 
-    Raises ParameterError for another device.
+    Raises ParameterError for another device, DeviceError for "cuda" without a GPU.
     """
-    if device not in ("cpu", "ref", "cuda"):
-        raise ParameterError(
-            f"the engine ray places workers itself: device cpu, ref or cuda, not {device}", {"name": "device"}
-        )
+    if gpus is None and device in ("auto", "cuda"):
+        if not ray.is_initialized():
+            ray.init()
+        gpus = int(ray.cluster_resources().get("GPU", 0))
+    place = placed(device, workers, gpus or 0)
     text, sent = settings.to_json(), list(programs)
-    resources = {"num_cpus": 1.0, "num_gpus": 1.0} if device == "cuda" else {"num_cpus": 1.0}
+    resources = {"num_cpus": 1.0} | ({"num_gpus": place.gpu} if place.gpu else {})
     quiet_http = LoggingConfig(enable_access_log=False)  # Edge logs requests, without names
     # Threads that wait give their core away: the servers need it.
     quiet = {"env_vars": {"OMP_WAIT_POLICY": "passive"}}
     computing: Any = serve.deployment(
-        Computing, name="workers", num_replicas=workers, health_check_period_s=2, health_check_timeout_s=30,
-        graceful_shutdown_timeout_s=30, ray_actor_options={**resources, "runtime_env": quiet},
+        Computing, name="workers", num_replicas=place.replicas, health_check_period_s=2,
+        health_check_timeout_s=30, graceful_shutdown_timeout_s=30,
+        ray_actor_options={**resources, "runtime_env": quiet},
     )  # fmt: skip
     http: Any = serve.deployment(
         serve.ingress(answering(text, sent))(), name="http", num_replicas=servers,
         max_ongoing_requests=hosting.CONNECTIONS, logging_config=quiet_http,
         ray_actor_options={"num_cpus": 0.1},
     )  # fmt: skip
-    return {WORKERS: computing.bind(text, sent, "cuda:0" if device == "cuda" else device), HTTP: http.bind()}
+    return {WORKERS: computing.bind(text, sent, place.device), HTTP: http.bind()}
 
 
 @dataclass(frozen=True)
@@ -135,42 +148,69 @@ def running(
 ) -> Iterator[RayRunning]:
     """A service on Ray until the block ends: on the cluster that RAY_ADDRESS names, else on this machine.
 
+    device : as `applications`; on this machine "cuda:1" as well, of which alone workers have use
+
     Raises as `crenel.serve.running`; UnavailableError where no worker lives after three minutes.
     """
     chosen = settings or Settings()
     if "://" not in chosen.data:
         chosen = replace(chosen, data=str(Path(chosen.data).absolute()))
     served = hosting.found(programs, chosen)
-    if device == "auto":
-        device = "cuda" if any(d.kind == "cuda" for d in crenel.devices()) else "cpu"
-    made = applications(chosen, served, device=device, workers=workers)
     database = Database(chosen.database_url)
     auth = Auth(database, chosen)
-    _start(host, port, workers)
     try:
-        for name, application in made.items():
-            serve.run(application, name=name, route_prefix="/" if name == HTTP else None)
-        _await(database, chosen)
-        log("serving", url=f"http://{host}:{port}", programs=len(served), device=device)
-        token = None if auth.names() else auth.add("local")
-        yield RayRunning(f"http://{host}:{port}", token, database, chosen)
+        gpus = _start(device, workers)
+        try:
+            serve.start(http_options={"host": host, "port": port, "request_timeout_s": None})
+            general = "cuda" if ONE_GPU.fullmatch(device) else device
+            made = applications(chosen, served, device=general, workers=workers, gpus=gpus)
+            for name, application in made.items():
+                serve.run(application, name=name, route_prefix="/" if name == HTTP else None)
+            _await(database, chosen)
+            log("serving", url=f"http://{host}:{port}", programs=len(served), device=device)
+            token = None if auth.names() else auth.add("local")
+            yield RayRunning(f"http://{host}:{port}", token, database, chosen)
+        finally:
+            serve.shutdown()
+            ray.shutdown()
     finally:
-        serve.shutdown()
-        ray.shutdown()
         database.close()
 
 
-def _start(host: str, port: int, workers: int) -> None:
-    """Ray, and its door for HTTP."""
+def _start(device: str, workers: int) -> int:
+    """Ray: joined, or begun on this machine. How many GPUs it has for workers that nobody else uses."""
     if "RAY_ADDRESS" in os.environ:
+        if ONE_GPU.fullmatch(device):
+            raise ParameterError(
+                f"the cluster at RAY_ADDRESS chooses GPUs itself: auto, cpu, ref or cuda, not {device}",
+                {"name": "device", "value": device},
+            )
         ray.init(log_to_driver=True)
-    else:
+        return int(ray.available_resources().get("GPU", 0))
+    names = hosting.devices_of(device, 1)
+    gpus = [int(found[1]) for name in names if (found := ONE_GPU.fullmatch(name))]
+    with _visible(gpus):
         # A laptop's cores are shared by workers that each use all of them: Ray only counts.
         ray.init(
-            num_cpus=workers + 2, include_dashboard=False, object_store_memory=OBJECTS, log_to_driver=True,
-            configure_logging=False,
+            num_cpus=workers * len(names) + 2, num_gpus=len(gpus), include_dashboard=False,
+            object_store_memory=OBJECTS, log_to_driver=True, configure_logging=False,
         )  # fmt: skip
-    serve.start(http_options={"host": host, "port": port, "request_timeout_s": None})
+    return len(gpus)
+
+
+@contextmanager
+def _visible(gpus: Sequence[int]) -> Iterator[None]:
+    """What is started within the block sees these of the GPUs that this process sees, and no others."""
+    before = os.environ.get(VISIBLE)
+    names = before.split(",") if before else []
+    os.environ[VISIBLE] = ",".join(names[k] if names else str(k) for k in gpus)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[VISIBLE]
+        else:
+            os.environ[VISIBLE] = before
 
 
 def _await(database: Database, settings: Settings) -> None:

@@ -49,12 +49,14 @@ def found(programs: Sequence[str | os.PathLike[str] | Servable], settings: Setti
 
 
 def devices_of(device: str, workers: int) -> list[str]:
-    """One name a worker: ``auto`` is every GPU, or else the CPU. Raises DeviceError, ParameterError."""
+    """One name a worker: ``cuda`` is every GPU, ``auto`` the same, or else the CPU. Raises DeviceError,
+    ParameterError."""
     if workers < 1:
         raise ParameterError(f"{workers} workers, expected at least 1", {"value": workers})
-    if device == "auto":
+    if device in ("auto", "cuda"):
         gpus = [d.name for d in crenel.devices() if d.kind == "cuda"]
-        return (gpus or ["cpu"]) * workers
+        if gpus or device == "auto":
+            return (gpus or ["cpu"]) * workers
     crenel.device_info(device)
     return [device] * workers
 

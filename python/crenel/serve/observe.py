@@ -6,10 +6,11 @@ import json
 import logging
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 FIELDS = frozenset(
     [
@@ -75,6 +76,9 @@ def to_stderr() -> None:
 class Metrics:
     """Counters of one process of the HTTP side; what workers and the queue show is read when it is asked for.
 
+    The process's own counters have the label ``replica``: behind one address every answer may be another's,
+    and counters without it would jump.
+
     jobs : counts by state
     workers : what `crenel.serve.worker.alive` returns
     """
@@ -82,7 +86,8 @@ class Metrics:
     def __init__(
         self, jobs: Callable[[], dict[str, int]], workers: Callable[[], Iterable[dict[str, object]]]
     ) -> None:
-        self.registry = CollectorRegistry()
+        self.registry, self._shown = CollectorRegistry(), CollectorRegistry()
+        self.replica = uuid.uuid4().hex[:8]
         labels = ["method", "route", "status"]
         self.requests = Counter("crenel_requests", "Answers of HTTP.", labels, registry=self.registry)
         self.seconds = Histogram(
@@ -95,11 +100,27 @@ class Metrics:
         self.received = Counter(
             "crenel_received_bytes", "Bytes of bodies.", ["route"], registry=self.registry
         )
-        self.registry.register(_Queue(jobs, workers))
+        self._shown.register(_Replica(self.registry, self.replica))
+        self._shown.register(_Queue(jobs, workers))
 
     def text(self) -> bytes:
         """In Prometheus' format."""
-        return generate_latest(self.registry)
+        return generate_latest(self._shown)
+
+
+class _Replica:
+    """What a registry has, with the label ``replica``."""
+
+    def __init__(self, registry: CollectorRegistry, name: str) -> None:
+        self._registry, self._name = registry, name
+
+    def describe(self) -> Iterable[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in self._registry.collect():
+            metric.samples = [s._replace(labels={**s.labels, "replica": self._name}) for s in metric.samples]
+            yield metric
 
 
 class _Queue:
@@ -120,26 +141,51 @@ class _Queue:
         yield from _of_workers(list(self._workers()))
 
 
+KEYS = (
+    ("bytes", "Bytes of keys held.", GaugeMetricFamily), ("entries", "Keys held.", GaugeMetricFamily),
+    ("hits", "Keys found.", CounterMetricFamily), ("misses", "Keys prepared.", CounterMetricFamily),
+    ("evictions", "Keys dropped for want of room.", CounterMetricFamily),
+)  # fmt: skip
+
+
+def _short(worker: dict[str, object]) -> str:
+    return str(worker["id"])[:8]
+
+
 def _of_workers(found: list[dict[str, object]]) -> Iterator[Metric]:
     live = GaugeMetricFamily("crenel_workers", "Workers that live, by device.", labels=["device"])
     devices = [str(w["device"]) for w in found]
     for device in sorted(set(devices)):
         live.add_metric([device], devices.count(device))
     yield live
-    for name, text in (
-        ("bytes", "Bytes of keys held."), ("entries", "Keys held."), ("hits", "Keys found."),
-        ("misses", "Keys prepared."), ("evictions", "Keys dropped for want of room."),
-    ):  # fmt: skip
-        family = GaugeMetricFamily(f"crenel_keys_{name}", text, labels=["worker", "tier"])
+    for name, text, kind in KEYS:
+        family = kind(f"crenel_keys_{name}", text, labels=["worker", "tier"])
         for worker in found:
             for tier, use in worker["use"].items():  # type: ignore[attr-defined]
-                family.add_metric([str(worker["id"])[:8], tier], use["nbytes" if name == "bytes" else name])
+                family.add_metric([_short(worker), tier], use["nbytes" if name == "bytes" else name])
         yield family
+    memory = GaugeMetricFamily(
+        "crenel_device_memory_bytes",
+        "Memory of a worker's device: used and total by its driver, held by the worker.",
+        labels=["worker", "device", "kind"],
+    )
+    busy = CounterMetricFamily(
+        "crenel_worker_busy_seconds", "Time in which jobs had the device.", labels=["worker", "device"]
+    )
+    jobs = CounterMetricFamily("crenel_worker_jobs", "Jobs that ended.", labels=["worker", "state"])
+    for worker in found:
+        counts: dict[str, float] = worker["counts"]  # type: ignore[assignment]
+        for of, nbytes in worker["memory"].items():  # type: ignore[attr-defined]
+            memory.add_metric([_short(worker), str(worker["device"]), of], nbytes)
+        busy.add_metric([_short(worker), str(worker["device"])], counts["busy"])
+        for state in ("done", "failed"):
+            jobs.add_metric([_short(worker), state], counts[state])
+    yield from (memory, busy, jobs)
     stages = HistogramMetricFamily("crenel_stage_seconds", "Time by stage.", labels=["worker", "stage"])
     for worker in found:
-        counts = worker["counts"]
-        for stage, sums in counts["buckets"].items():  # type: ignore[index]
-            total = counts["done"]  # type: ignore[index]
+        counts = worker["counts"]  # type: ignore[assignment]
+        for stage, sums in counts["buckets"].items():  # type: ignore[attr-defined]
+            total = counts["done"]
             rows = [(str(b), n) for b, n in zip(BUCKETS, sums, strict=True)] + [("+Inf", total)]
-            stages.add_metric([str(worker["id"])[:8], stage], rows, counts["seconds"][stage])  # type: ignore[index]
+            stages.add_metric([_short(worker), stage], rows, counts["seconds"][stage])  # type: ignore[index]
     yield stages

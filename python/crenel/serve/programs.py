@@ -56,6 +56,11 @@ class Prepared(Protocol):
 class Loaded(Protocol):
     """A program on a device, to which clients' keys are bound."""
 
+    @property
+    def context(self) -> ckks.Context:
+        """Of its device, which counts the memory that it took."""
+        ...
+
     def prepare(self, keys: Path, reading: Reading) -> Prepared:
         """With keys from an untrusted file; everything about them is checked."""
         ...
@@ -214,6 +219,10 @@ def _keys(context: ckks.Context, source: Path, rotations: list[int], reading: Re
 @dataclass(frozen=True, eq=False)
 class _LoadedNn:
     server: nn.Server
+
+    @property
+    def context(self) -> ckks.Context:
+        return self.server.context
 
     def prepare(self, keys: Path, reading: Reading) -> Prepared:
         demand = self.server.program.demand

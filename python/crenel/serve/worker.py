@@ -27,7 +27,7 @@ from crenel.errors import (
 )  # fmt: skip
 from crenel.serve import keys as keysets
 from crenel.serve.blobs import Blobs
-from crenel.serve.database import KEYS_WAIT, Database, workers
+from crenel.serve.database import JOBS_WAIT, KEYS_WAIT, Database, workers
 from crenel.serve.jobs import GROUP_S, Answered, Claimed, Jobs
 from crenel.serve.keys import Keys, ToCheck
 from crenel.serve.observe import BUCKETS, STAGES, log
@@ -71,6 +71,8 @@ class Counts:
     done: int = 0
     failed: int = 0
     checked: int = 0
+    busy: float = 0.0
+    """Seconds in which jobs had the device, those that failed included."""
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
     buckets: dict[str, list[int]] = field(default_factory=lambda: {s: [0] * len(BUCKETS) for s in STAGES})
 
@@ -193,6 +195,9 @@ class Worker:
 
     def _run_some(self) -> bool:
         self._checked_last = False
+        # Whoever finds nothing never had the lock: a process that is stopped with it stops all who write.
+        if not self._database.anything(JOBS_WAIT, time.time()):
+            return False
         cost = self._typical.get
         claimed = self._jobs.claim(
             self.id, self._keys_here(), self._elsewhere, lambda p: cost(p, GROUP_S), self._others
@@ -310,9 +315,13 @@ class Worker:
         with self._device, crenel.progress(lambda *_: self._checkpoint()):
             self._started(claimed)
             begun = time.time()
-            self._checkpoint()
-            yield
-            self._now.run = time.time() - begun
+            try:
+                self._checkpoint()
+                yield
+            finally:
+                self._now.run = time.time() - begun
+                with self._counting:
+                    self.counts.busy += self._now.run
 
     def _commit(self, answered: list[Answered]) -> None:
         """Writes results. Raises ServiceError, and none is written."""
@@ -454,7 +463,7 @@ class Worker:
         use = {"device": asdict(self.resident.use), "host": asdict(self.files.use)}
         info = {
             "pid": os.getpid(), "device": self.device, "resident": sorted(self._keys_here()),
-            "use": use, "counts": asdict(self.counts),
+            "use": use, "counts": asdict(self.counts), "memory": self._memory(),
         }  # fmt: skip
         row = {"seen": now, "info": json.dumps(info)}
         alive = workers.c.seen > now - self.settings.lease_seconds
@@ -468,6 +477,16 @@ class Worker:
             others = [json.loads(text) for text in connection.scalars(wanted)]
         self._others = len(others)
         self._elsewhere = {key for other in others for key in other["resident"]}
+
+    def _memory(self) -> dict[str, int]:
+        """Bytes of the device: in use and in all as its driver counts them, 0 of host memory; and what this
+        worker took and keeps for its contexts."""
+        devices = [loaded.context.device for loaded in self._loaded.values()]
+        found = {"held": sum(device.pools().held for device in devices)}
+        if devices:
+            driver = devices[0].memory()
+            found |= {"used": driver.used, "total": driver.total}
+        return found
 
 
 def bound(program: str, key: str) -> str:

@@ -9,18 +9,28 @@ from pathlib import Path
 import pytest
 
 import crenel.serve
+from crenel.serve.placing import placed
 from crenel.serve.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
 yaml = pytest.importorskip("yaml", reason="PyYAML comes with Ray")
 
 
-def manifest() -> dict:
-    return yaml.safe_load((ROOT / "deploy/rayservice.yaml").read_text())
+IMAGES = {"rayservice.yaml": "Dockerfile", "rayservice-gpu.yaml": "Dockerfile.gpu"}
 
 
-def test_the_manifest_has_the_members_that_kuberay_requires():
-    found = manifest()
+@pytest.fixture(params=sorted(IMAGES))
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def manifest(name: str) -> dict:
+    return yaml.safe_load((ROOT / "deploy" / name).read_text())
+
+
+def test_the_manifest_has_the_members_that_kuberay_requires(manifest: dict):
+    found = manifest
     assert (found["apiVersion"], found["kind"]) == ("ray.io/v1", "RayService")
     cluster = found["spec"]["rayClusterConfig"]
     groups = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
@@ -34,8 +44,8 @@ def test_the_manifest_has_the_members_that_kuberay_requires():
         assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"] and group["groupName"]
 
 
-def test_its_applications_exist_and_their_settings_are_settings():
-    config = yaml.safe_load(manifest()["spec"]["serveConfigV2"])
+def test_its_applications_exist_and_their_settings_are_settings(manifest: dict):
+    config = yaml.safe_load(manifest["spec"]["serveConfigV2"])
     for application in config["applications"]:
         module, name = application["import_path"].split(":")
         tree = ast.parse((Path(crenel.serve.__file__).parent / f"{module.rsplit('.', 1)[1]}.py").read_text())
@@ -43,23 +53,51 @@ def test_its_applications_exist_and_their_settings_are_settings():
         Settings.of(application["args"]["settings"])
 
 
-def test_rays_own_schema_takes_them():
+def test_rays_own_schema_takes_them(manifest: dict):
     schema = pytest.importorskip("ray.serve.schema", reason="needs Ray: pip install 'crenel[serve]'")
-    schema.ServeDeploySchema.model_validate(yaml.safe_load(manifest()["spec"]["serveConfigV2"]))
+    schema.ServeDeploySchema.model_validate(yaml.safe_load(manifest["spec"]["serveConfigV2"]))
 
 
-def test_the_image_and_the_manifest_have_one_version_of_ray():
-    image = re.search(r"^FROM rayproject/ray:([\d.]+)-py", (ROOT / "deploy/Dockerfile").read_text(), re.M)
-    assert image and image[1] == manifest()["spec"]["rayClusterConfig"]["rayVersion"]
-    for name in ("Dockerfile", "rayservice.yaml"):
-        assert "UNTESTED" in (ROOT / "deploy" / name).read_text()
+def test_the_image_and_the_manifest_have_one_version_of_ray(name: str, manifest: dict):
+    images = re.findall(
+        r"^FROM rayproject/ray:([\d.]+)-py", (ROOT / "deploy" / IMAGES[name]).read_text(), re.M
+    )
+    assert set(images) == {manifest["spec"]["rayClusterConfig"]["rayVersion"]}
+    for file in (IMAGES[name], name):
+        assert "UNTESTED" in (ROOT / "deploy" / file).read_text()
 
 
-def test_kubernetes_own_schema_takes_its_pods():
+def test_gpus_are_those_of_the_pods():
+    """As many as workers are placed on, and none where nothing computes."""
+    spec = yaml.safe_load((ROOT / "deploy/rayservice-gpu.yaml").read_text())["spec"]
+    cluster, count = spec["rayClusterConfig"], 0
+    for group in cluster["workerGroupSpecs"]:
+        (container,) = group["template"]["spec"]["containers"]
+        assert container["resources"]["limits"] == container["resources"]["requests"]
+        count += group["replicas"] * int(container["resources"]["limits"]["nvidia.com/gpu"])
+    for application in yaml.safe_load(spec["serveConfigV2"])["applications"]:
+        found = application["args"]
+        assert (found["device"], found["gpus"]) == ("cuda", count)
+        place = placed(found["device"], found["workers"], found["gpus"])
+        assert place.replicas == count * found["workers"]
+    (head,) = cluster["headGroupSpec"]["template"]["spec"]["containers"]
+    assert "nvidia.com/gpu" not in head["resources"]["limits"]
+
+
+def test_the_image_for_gpus_has_files_that_are_there():
+    text = (ROOT / "deploy/Dockerfile.gpu").read_text()
+    for found in re.findall(r"(?:/src/|COPY )((?:requirements|tools)/[\w.]+)", text):
+        assert (ROOT / found).is_file(), found
+    options = (ROOT / "cmake/Options.cmake").read_text()
+    for define in re.findall(r"-Ccmake\.define\.(CRENEL_\w+)", text):
+        assert f"set({define} " in options, define
+
+
+def test_kubernetes_own_schema_takes_its_pods(manifest: dict):
     """RayService is KubeRay's kind, of which no package has a schema; what its pods are is Kubernetes'."""
     reason = "needs kubernetes-validate: pip install kubernetes-validate"
     validate = pytest.importorskip("kubernetes_validate", reason=reason)
-    cluster = manifest()["spec"]["rayClusterConfig"]
+    cluster = manifest["spec"]["rayClusterConfig"]
     for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, **group["template"]}
         version = validate.latest_version()
@@ -69,10 +107,11 @@ def test_kubernetes_own_schema_takes_its_pods():
             validate.validate(wrong, version, strict=True)
 
 
-def test_the_manifest_is_tidy():
+@pytest.mark.parametrize("file", [*sorted(IMAGES), "alerts.yaml"])
+def test_the_manifest_is_tidy(file: str):
     lint = pytest.importorskip("yamllint.linter", reason="needs yamllint: pip install yamllint")
     from yamllint.config import YamlLintConfig
 
     rules = "extends: default\nrules: {line-length: {max: 120}, braces: {max-spaces-inside: 1}}"
-    text = (ROOT / "deploy/rayservice.yaml").read_text()
+    text = (ROOT / "deploy" / file).read_text()
     assert [str(p) for p in lint.run(text, YamlLintConfig(rules))] == []

@@ -6,7 +6,10 @@ import json
 import math
 import os
 import re
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 from service_world import World
 
@@ -100,7 +103,7 @@ def _rows(suite: str, given: dict, found: dict) -> str:
 
 def _of_tenants(given: dict, found: dict) -> str:
     one, all_of_them, full = found["resident"], found["all_in_turn"], found["full_resident"]
-    share, network = full["share_of_the_library"], {"dense": "dense 64-32-10", "lenet": "LeNet-5's shape"}
+    share, network = full["share_of_the_library"], capacity().NETWORKS
     return (
         f"{given['tenants']} tenants, keys of {given['resident']} resident, {network[given['network']]}, "
         f"{given['params']}, {given['batch']} samples a job, {found['device']} | one after the other, "
@@ -123,53 +126,37 @@ def test_the_table_of_measurements():
         assert written == measured(), "CRENEL_UPDATE_DOCS=1 writes it"
 
 
-GPU = ("workload-boot35-h100-resnet20-fit63-*.json", "workload-boot40-h100-bert-tiny-fit.json")
-
-
-def capacity() -> str:
-    """What a request costs, from what was measured; nothing of it is typed."""
-    head = (
-        "Program", "Measured on", "Samples a request", "Device's time a request", "Server's CPU",
-        "Requests an hour", "In, out", "Keys: file, device", "File",
-    )  # fmt: skip
-    rows = [head, ("---",) * len(head)]
-    folder = DOCS.parent / "bench/results"
-    for file in sorted(folder.glob("service-throughput-*.json")):
-        document = json.loads(file.read_text())
-        given, found = document["settings"], document["results"]
-        cpu = found["cpu_ms_a_request"]
-        rows.append((
-            f"dense 64-32-10, {given['params']}", "one CPU core", str(given["batch"]),
-            f"{cpu['worker']:.1f} ms", f"{cpu['server']:.1f} ms",
-            f"{3.6e6 / cpu['worker']:,.0f} a worker's core, {3.6e6 / cpu['server']:,.0f} a server's",
-            f"{_size(found['input_bytes'])}, {_size(found['result_bytes'])}",
-            f"{_size(found['key_file_bytes'])}, {_size(found['key_bytes_on_device'])}", f"`{file.name}`",
-        ))  # fmt: skip
-    for file in sorted(f for pattern in GPU for f in folder.glob(pattern)):
-        document = json.loads(file.read_text())
-        (row,) = [r for r in document["results"] if r["name"] == "network"]
-        device = document["provenance"]["device_description"].split(",")[0]
-        rows.append((
-            f"{row['network']}, {row['params']}", device, str(row["batch"]),
-            f"{row['latency_us'] / 1000:.0f} ms", "not measured", f"{3.6e9 / row['latency_us']:,.0f} a GPU",
-            "not stated", "not stated", f"`{file.name}`",
-        ))  # fmt: skip
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
-
-
-def _size(nbytes: float) -> str:
-    power = min(3, int(math.log2(max(1, nbytes)) // 10))
-    return f"{nbytes / 2 ** (10 * power):.3g} {('bytes', 'KiB', 'MiB', 'GiB')[power]}"
+def capacity() -> ModuleType:
+    """The bench's module: it reads records, and nothing of it is typed."""
+    spec = spec_from_file_location("serve_capacity", DOCS.parent / "bench/service/capacity.py")
+    assert spec is not None and spec.loader is not None
+    found = module_from_spec(spec)
+    sys.modules[spec.name] = found  # dataclasses look for it there
+    spec.loader.exec_module(found)
+    return found
 
 
 def test_the_capacity_page():
     page = DOCS / "guide/serve.md"
     head, rest = page.read_text().split("<!-- capacity -->\n")
     written, tail = rest.split("<!-- /capacity -->")
+    wanted = capacity().table()
     if UPDATE:
-        page.write_text(f"{head}<!-- capacity -->\n{capacity()}<!-- /capacity -->{tail}")
+        page.write_text(f"{head}<!-- capacity -->\n{wanted}<!-- /capacity -->{tail}")
     else:
-        assert written == capacity(), "CRENEL_UPDATE_DOCS=1 writes it"
+        assert written == wanted, "CRENEL_UPDATE_DOCS=1 writes it"
+
+
+def test_capacity_takes_the_newest_and_prices():
+    found = capacity()
+    rows = found.costs()
+    assert len({(c.program, c.device, c.samples) for c in rows}) == len(rows) > 5
+    resnet = next(c for c in rows if c.gpu and c.program.startswith("ResNet-20"))
+    assert math.isclose(resnet.money(3.6, 9.0), resnet.device_ms / 1e6)  # an hour has 3.6 million of them
+    served = next(c for c in rows if not c.gpu)
+    assert math.isclose(served.money(0.0, 3.6), (served.device_ms + served.server_ms) / 1e6)
+    table = found.table(price=2.0)
+    assert "A million requests" in table and table.count("no price given") == sum(not c.gpu for c in rows)
 
 
 def test_the_openapi_document(world: World):
