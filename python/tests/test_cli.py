@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from needed import needs
 
 import crenel
 from crenel.cli import main
@@ -12,7 +13,7 @@ from crenel.cli import main
 try:
     import tomllib
 except ModuleNotFoundError:  # Python 3.10
-    tomllib = pytest.importorskip("tomli")
+    tomllib = needs("test", "tomli")
 
 
 @pytest.fixture

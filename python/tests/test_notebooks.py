@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from needed import needs
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "examples" / "notebooks").glob("*.ipynb"))
 
@@ -22,11 +23,8 @@ def test_a_notebook_has_no_outputs(path):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path, tmp_path, monkeypatch):
-    if "notebook" not in os.environ.get("CRENEL_REQUIRE", "").split(","):
-        pytest.importorskip("ipykernel", reason="no ipykernel: pip install -r requirements/notebook.txt")
-        pytest.importorskip("nbclient", reason="no nbclient: pip install -r requirements/notebook.txt")
-        pytest.importorskip("sklearn")
-        pytest.importorskip("matplotlib")
+    needs("notebook", "ipykernel", "nbclient")
+    needs("demo", "sklearn", "matplotlib")
     import nbformat
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
