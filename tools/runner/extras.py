@@ -21,7 +21,7 @@ LEFT_OUT = {
 
 def install() -> None:
     """Where nothing can be fetched their tests are left out with the reason, unless CRENEL_REQUIRE names
-    packages. A server of PostgreSQL comes onto nobody's machine unasked: only where CRENEL_REQUIRE names them."""
+    packages. A server of PostgreSQL comes onto nobody's machine unasked: only where it does."""
     required = env.required("packages")
     if env.OFFLINE and not required:
         return
