@@ -286,6 +286,18 @@ def test_what_time_left_and_what_hangs(runner, tmp_path, monkeypatch, status, sa
     assert all("2 tests of what changed were not begun" in text for text in shell.remembered)
 
 
+@pytest.mark.parametrize("changed", [False, True])
+def test_no_test_under_sanitizers(runner, tmp_path, monkeypatch, changed):
+    """A failure of what always runs; of what changed all may be left out, which is told."""
+    _, _, sanitized, counts, shell = runner
+    monkeypatch.setattr(shell, "remembered", [])
+    monkeypatch.setattr(sanitized, "LOGS", tmp_path)
+    monkeypatch.setattr(sanitized.ctests, "run", lambda *_: None)
+    total = counts.Counts()
+    sanitized._tests(sanitized.CHANGED if changed else sanitized.PROGRAM, total, {}, tmp_path)
+    assert (total.failed, len(shell.remembered)) == ((0, 1) if changed else (1, 0))
+
+
 FUZZER = """#!/bin/sh
 [ {crash} = 1 ] && {{ echo "==1==ERROR: AddressSanitizer: heap-buffer-overflow"; exit 77; }}
 echo "#2 INITED cov: {cov} ft: 3 corp: 1/1b"
