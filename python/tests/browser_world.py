@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-import pytest
+from needed import lacking
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB, BUILD, HERE = ROOT / "web", ROOT / "build" / "web", Path(__file__).parent / "browser"
@@ -22,9 +22,7 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 def missing(reason: str) -> None:
     """Skips with the reason, or fails where CRENEL_REQUIRE has `web`."""
-    if "web" in os.environ.get("CRENEL_REQUIRE", "").split(","):
-        pytest.fail(reason)
-    pytest.skip(reason)
+    lacking("web", reason)
 
 
 def tool(name: str, package: str) -> str:

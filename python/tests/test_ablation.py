@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from conftest import open_context, toy
+from needed import needs
 
 import crenel
 from crenel import ablation, ckks
@@ -157,7 +158,7 @@ def test_ladders_are_of_known_switches():
 
 
 def test_bench_ablation_on_the_dry_device(capsys, tmp_path, dry_device):
-    pytest.importorskip("matplotlib")
+    needs("demo", "matplotlib")
     file, picture = tmp_path / "ablation.json", tmp_path / "ablation.png"
     arguments = ["bench", "ablation", "--params", "toy-boot40", "--device", "cuda:dry", "--limbs", "24"]
     assert main([*arguments, "--json", str(file), "--plot", str(picture)]) == 0

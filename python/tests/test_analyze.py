@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import toy
+from needed import needs
 
 import crenel
 from crenel import analyze, ckks, counters, dram, ncu, sweep
@@ -206,7 +207,7 @@ def test_analyze_bootstrapping_on_the_dry_device(dry, capsys, tmp_path):
 
 
 def test_analyze_draws(dry, tmp_path):
-    pytest.importorskip("matplotlib")
+    needs("demo", "matplotlib")
     path = tmp_path / "traffic.png"
     assert main(["analyze", "toy-leveled-n14-s40", "--operation", "hmult", "--plot", str(path)]) == 0
     assert path.read_bytes().startswith(b"\x89PNG")
@@ -233,7 +234,7 @@ def test_levels_of_a_sweep():
 
 @pytest.mark.parametrize("counted", [False, True])
 def test_a_sweep_on_the_dry_device(dry, counted, capsys, tmp_path):
-    pytest.importorskip("matplotlib")
+    needs("demo", "matplotlib")
     file, picture = tmp_path / "sweep.json", tmp_path / "sweep.png"
     arguments = ["analyze", "toy-leveled-n14-s40", "--operation", "hmult", "--sweep", "--batches", "1,4",
                  "--steps", "3", "--json", str(file)]  # fmt: skip

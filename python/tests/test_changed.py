@@ -211,30 +211,91 @@ def test_no_clang_tidy(runner, monkeypatch, required):
 
 def test_loaders_and_threads_always(runner):
     changes, _, sanitized, *_ = runner
-    for found in (changes.Changes(None, "no history"), changes.Changes([], "nothing")):
-        files, why = sanitized.choose(ROOT, found)
-        assert found.why in why
-        assert {f for f in files if f.startswith("tests/unit/serialize/")} == {
-            f.relative_to(ROOT).as_posix() for f in (ROOT / "tests/unit/serialize").glob("*_test.cpp")
-        }
-        assert "tests/integration/ckks_streams_test.cpp" in files  # starts threads
+    tests = [f.relative_to(ROOT).as_posix() for f in (ROOT / "tests").rglob("*_test.cpp")]
+    every = [
+        changes.Changes(None, "no history"),
+        changes.Changes([], "nothing"),
+        changes.Changes(tests, "tests"),
+    ]
+    chosen = [sanitized.choose(ROOT, found) for found in every]
+    for found, choice in zip(every, chosen, strict=True):
+        assert found.why in choice.why and not set(choice.always) & set(choice.more)
+        assert choice.always == chosen[0].always  # whatever changed
+    assert {f for f in chosen[0].always if f.startswith("tests/unit/serialize/")} == {
+        f.relative_to(ROOT).as_posix() for f in (ROOT / "tests/unit/serialize").glob("*_test.cpp")
+    }
+    assert "tests/integration/ckks_streams_test.cpp" in chosen[0].always  # starts threads
 
 
 def test_tests_of_what_changed(runner):
     changes, _, sanitized, *_ = runner
 
     def more(*names):
-        always, _ = sanitized.choose(ROOT, changes.Changes([], ""))
-        files, why = sanitized.choose(ROOT, changes.Changes(list(names), ""))
-        return sorted(set(files) - set(always)), why
+        choice = sanitized.choose(ROOT, changes.Changes(list(names), ""))
+        return choice.more, choice.why
 
     assert more("src/ckks/evaluator.cpp")[0] == ["tests/unit/ckks/evaluator_test.cpp"]
     assert more("include/crenel/ckks/evaluator.h")[0] == ["tests/unit/ckks/evaluator_test.cpp"]
     assert more("tests/unit/math/primes_test.cpp")[0] == ["tests/unit/math/primes_test.cpp"]
     assert set(more("src/math/montgomery.h")[0]) >= {"tests/unit/math/primes_test.cpp"}  # its folder's
     assert more("docs/architecture.md")[0] == []
+    folder = "src/circuits/bootstrapping/plan.cpp"  # without a test of its name: the folder's, which are many
+    assert len(more(folder)[0]) == sanitized.MOST
+    assert "tests/unit/ckks/evaluator_test.cpp" in more(folder, "src/ckks/evaluator.cpp")[0]
     files, why = more(*(f.relative_to(ROOT).as_posix() for f in (ROOT / "tests/unit").rglob("*_test.cpp")))
     assert len(files) == sanitized.MOST and "left to ./run test --sanitize: tests/unit/" in why
+
+
+REPORT = """<testsuites><testcase name="{program}" status="{status}">
+<system-out>{out}</system-out></testcase></testsuites>"""
+RAN = "[==========] 3 tests from 1 test suite ran. (1 ms total)\n[  PASSED  ] 1 test.\n"
+LATE = "x.cpp:1: Skipped\nthe time of 60 s for tests of what changed under sanitizers was over\n"
+SKIPPED = "[  SKIPPED ] 2 tests, listed below:\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "counted", "names"),
+    [
+        ("run", RAN + 2 * LATE + SKIPPED, (1, 0, 2), []),
+        ("run", RAN.replace("3 tests", "1 tests"), (1, 0, 0), []),
+        ("fail", "***Timeout 420 sec\nrunning A.a\nrunning B.b/cpu\n", (0, 1, 0), ["p: B.b/cpu did not end"]),
+        ("fail", "running A.a\nAddressSanitizer: heap-use-after-free\n", (0, 1, 0), ["p"]),
+    ],
+)
+def test_what_time_left_and_what_hangs(runner, tmp_path, monkeypatch, status, said, counted, names):
+    """A skip is told, a hang is a failure with the name of the test."""
+    _, _, sanitized, counts, shell = runner
+    for module in (shell, sanitized):
+        monkeypatch.setattr(module, "LOGS", tmp_path)
+    monkeypatch.setattr(sanitized.ctests.pytests, "ROOT", tmp_path)
+    monkeypatch.setattr(shell, "remembered", [])
+
+    def ctest(command, log, *, env, check):
+        assert env["GTEST_FILTER"].startswith("-") and command[-2:] == ["-R", "^p$"]
+        (tmp_path / f"{log}.log").write_text(said)
+        write(tmp_path, "build/logs/p.log", said)
+        write(tmp_path, "ctest.xml", REPORT.format(program="p", status=status, out=said))
+        return int(status == "fail")
+
+    monkeypatch.setattr(sanitized.ctests, "run_logged", ctest)
+    monkeypatch.setattr(sanitized.ctests.env, "tool", lambda name: name)
+    total = counts.Counts()
+    sanitized._tests("p", total, {}, tmp_path)
+    assert (total.passed, total.failed, total.skipped) == counted and total.failures == names
+    assert bool(shell.remembered) == bool(total.skipped)
+    assert all("2 tests of what changed were not begun" in text for text in shell.remembered)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_no_test_under_sanitizers(runner, tmp_path, monkeypatch, changed):
+    """A failure of what always runs; of what changed all may be left out, which is told."""
+    _, _, sanitized, counts, shell = runner
+    monkeypatch.setattr(shell, "remembered", [])
+    monkeypatch.setattr(sanitized, "LOGS", tmp_path)
+    monkeypatch.setattr(sanitized.ctests, "run", lambda *_: None)
+    total = counts.Counts()
+    sanitized._tests(sanitized.CHANGED if changed else sanitized.PROGRAM, total, {}, tmp_path)
+    assert (total.failed, len(shell.remembered)) == ((0, 1) if changed else (1, 0))
 
 
 FUZZER = """#!/bin/sh

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from needed import needs
 
 import crenel
 from crenel.cli import main
@@ -15,7 +16,7 @@ from crenel.workloads import energy
 try:
     import tomllib
 except ModuleNotFoundError:  # Python 3.10
-    tomllib = pytest.importorskip("tomli")
+    tomllib = needs("test", "tomli")
 
 
 @pytest.fixture

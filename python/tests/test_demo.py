@@ -8,13 +8,14 @@ import re
 import numpy as np
 import pytest
 from conftest import open_context, toy
+from needed import needs
 
 import crenel
 from crenel import ckks
 from crenel.cli import main
 from crenel.workloads.prediction import client, layout, model, run, server
 
-pytest.importorskip("sklearn")
+needs("demo", "sklearn")
 pytestmark = pytest.mark.filterwarnings("ignore::crenel.InsecureParametersWarning")
 
 
@@ -23,7 +24,7 @@ def test_demo_on_every_device(device, capsys, tmp_path):
     open_context(toy(), device)  # skips where there is no GPU
     plot = tmp_path / "plot.png" if device == "cpu" else None
     if plot:
-        pytest.importorskip("matplotlib")
+        needs("demo", "matplotlib")
     assert run(device=device, plot=plot, patients=48, params=toy()) == 0
     out = capsys.readouterr().out
     assert "within 2^-15" in out and "INSECURE" in out

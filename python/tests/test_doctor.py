@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from needed import needs
 
 import crenel
 from crenel import doctor
@@ -16,7 +17,7 @@ from crenel.cli.doctor import shown, text
 try:
     import tomllib
 except ModuleNotFoundError:  # Python 3.10
-    tomllib = pytest.importorskip("tomli")
+    tomllib = needs("test", "tomli")
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = ["installation", "processor", "memory", "secrets", "gpu", "extras", "computing"]

@@ -5,12 +5,13 @@ import re
 import numpy as np
 import pytest
 from conftest import NEGATIVE_SEED, device_names, open_context, toy
+from needed import needs
 
 from crenel import nn
 from crenel.cli import main
 from crenel.errors import ParameterError
 
-pytest.importorskip("sklearn")
+needs("demo", "sklearn")
 from crenel.workloads.networks import demo  # noqa: E402
 
 

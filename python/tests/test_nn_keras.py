@@ -5,13 +5,14 @@ import json
 
 import numpy as np
 import pytest
+from needed import needs
 from nn_world import quiet_compile, rng, toy, weights  # noqa: F401
 from test_nn_program import ran
 
 from crenel import nn
 from crenel.errors import ParameterError, SerializationError, UnsupportedError
 
-h5py = pytest.importorskip("h5py", reason="needs h5py")
+h5py = needs("test", "h5py")
 
 
 def written(layers, version="2.9.0", kind="Sequential", **attributes):

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 from conftest import toy
+from needed import needs
 
 from crenel import nn
 from crenel.errors import UnsupportedError
@@ -67,7 +68,7 @@ def test_a_graph_has_a_box_a_step_and_an_edge_an_operand(program, rows):
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_names_of_files_are_text(rng, tmp_path):
     """Neither markup, nor formulas, nor what XML cannot have; and a notebook keeps its way to draw."""
-    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib = needs("demo", "matplotlib")
     model = nn.Sequential(nn.Linear(rng.normal(size=(3, 3))), nn.Square())
     program = nn.compile(model, rng.normal(size=(50, 3)), params=toy("toy-leveled-n14-s40"), device="cpu")
     for step in program.plan.steps:
@@ -81,7 +82,7 @@ def test_names_of_files_are_text(rng, tmp_path):
 
 
 def test_charts(program, rng, tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
+    needs("demo", "matplotlib")
     spec = program.client
     client = spec.keygen(device="cpu")
     report = nn.report(program.bind(client.evaluation_keys(spec)), client, rng.normal(size=(1, 8)))

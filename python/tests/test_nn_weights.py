@@ -11,6 +11,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from needed import needs
 from nn_world import rng  # noqa: F401
 
 from crenel import nn
@@ -89,7 +90,7 @@ def test_npz(given, tmp_path):
 
 
 def test_safetensors(given, tmp_path, rng):  # noqa: F811
-    numpy = pytest.importorskip("safetensors.numpy")
+    numpy = needs("test", "safetensors.numpy")
     numpy.save_file({k: np.ascontiguousarray(v) for k, v in given.items()}, tmp_path / "w.safetensors")
     assert_equal(nn.weights.load(tmp_path / "w.safetensors"), given)
     bits = rng.integers(0, 1 << 15, 6).astype("<u2")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import time
 
 import pytest
+from needed import needs
 
-if "notebook" not in os.environ.get("CRENEL_REQUIRE", "").split(","):
-    pytest.importorskip("ipykernel", reason="no ipykernel: pip install -r requirements/notebook.txt")
-    pytest.importorskip("nbclient", reason="no nbclient: pip install -r requirements/notebook.txt")
+needs("notebook", "ipykernel", "nbclient")
 
 SETUP = """
 import warnings

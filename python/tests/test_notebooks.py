@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from needed import needs
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "examples" / "notebooks").glob("*.ipynb"))
 
@@ -25,13 +26,10 @@ NEEDED = {"a_service": ("fastapi", "uvicorn", "sqlalchemy", "fsspec", "prometheu
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path, tmp_path, monkeypatch):
-    if "notebook" not in os.environ.get("CRENEL_REQUIRE", "").split(","):
-        pytest.importorskip("ipykernel", reason="no ipykernel: pip install -r requirements/notebook.txt")
-        pytest.importorskip("nbclient", reason="no nbclient: pip install -r requirements/notebook.txt")
-        pytest.importorskip("sklearn")
-        pytest.importorskip("matplotlib")
-    for name in NEEDED.get(path.stem, ()):
-        pytest.importorskip(name, reason=f"no {name}: pip install 'crenel[serve]'")
+    needs("notebook", "ipykernel", "nbclient")
+    needs("demo", "sklearn", "matplotlib")
+    if modules := NEEDED.get(path.stem):
+        needs("demo", *modules)
     import nbformat
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager

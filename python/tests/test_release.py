@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from needed import needs
 
 import crenel
 
@@ -21,8 +21,7 @@ VERSION = (ROOT / "VERSION").read_text(encoding="utf-8").strip()
 
 @pytest.fixture
 def audit(monkeypatch):
-    if "release" not in os.environ.get("CRENEL_REQUIRE", "").split(","):
-        pytest.importorskip("elftools", reason="no pyelftools: pip install -r requirements/release.txt")
+    needs("release", "elftools")
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     from release import audit
 
@@ -107,8 +106,8 @@ def test_differences_of_two_builds(audit, tmp_path):
 
 
 def test_the_bill_of_materials(audit, tmp_path):
-    pytest.importorskip("cyclonedx", reason="no cyclonedx: pip install -r requirements/release.txt")
-    nanobind = pytest.importorskip("nanobind", reason="no nanobind: pip install -r requirements/build.txt")
+    needs("release", "cyclonedx")
+    nanobind = needs("build", "nanobind")
     from release import sbom
 
     arguments = ("0.1.0", "a" * 40, "b" * 64, 1_700_000_000, Path(nanobind.__path__[0]))

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from needed import needs
 
 from crenel import reproduce
 from crenel.cli import main
@@ -193,7 +194,7 @@ def test_the_page_is_what_the_records_say(results):
 
 
 def test_a_stale_page_and_stale_pictures_are_told(tmp_path, results):
-    pytest.importorskip("matplotlib")
+    needs("demo", "matplotlib")
     target, figures = tmp_path / "the page", tmp_path / "pictures"
     figures.mkdir()
     names = list(page.figures(reproduce.outcomes(results), growth.curves(results)))
@@ -210,7 +211,7 @@ def test_a_stale_page_and_stale_pictures_are_told(tmp_path, results):
 
 
 def test_pictures_carry_their_data():
-    pytest.importorskip("matplotlib")
+    needs("demo", "matplotlib")
     bars = charts.Bars("a & b", "ms", ["x", "y"], {"ours": [1.0, None], "theirs": [20000.0, 2.0]}, ["ours"])
     forms = [
         bars,
@@ -229,7 +230,7 @@ def test_pictures_carry_their_data():
 
 
 def test_all_are_rendered_in_seconds(tmp_path):
-    pytest.importorskip("matplotlib")
+    needs("demo", "matplotlib")
     assert main(["reproduce", "all", "--from", str(RESULTS), "--out", str(tmp_path)]) in (0, None)
     html, markdown = ((tmp_path / name).read_text() for name in ("index.html", "reproduction.md"))
     for item in reproduce.items():
@@ -370,7 +371,7 @@ def test_measuring_on_the_dry_device(tmp_path, capfd):
     """The whole way: a command is run, its record is read, the item has its numbers."""
     arguments = ["reproduce", "cheddar", "--figure", "1", "--device", "cuda:dry", "--from", str(tmp_path)]
     out = tmp_path / "out"
-    pytest.importorskip("matplotlib")
+    needs("demo", "matplotlib")
     assert main([*arguments, "--out", str(out)]) in (0, None)
     seen = capfd.readouterr().out
     assert "cheddar, Fig. 1" in seen and "32-RR" in seen

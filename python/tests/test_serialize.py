@@ -6,10 +6,11 @@ import warnings
 import numpy as np
 import pytest
 from conftest import toy
+from needed import needs
 
 from crenel import ckks
 
-safetensors = pytest.importorskip("safetensors.numpy")
+safetensors = needs("test", "safetensors.numpy")
 
 
 def header_of(blob: bytes) -> dict:

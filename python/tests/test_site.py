@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from needed import needs
 
 import crenel
 
@@ -26,15 +27,9 @@ needs_stub = pytest.mark.skipif(not STUB.is_file(), reason="this build has no st
 FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<!\\)\$(?!\s)(?:\\.|(?!\n\s*\n)[^\\$])+?(?<!\s)\$", re.DOTALL)
 
 
-def tool(name: str) -> None:
-    if "docs" not in os.environ.get("CRENEL_REQUIRE", "").split(","):
-        pytest.importorskip(name, reason=f"no {name}: pip install -r requirements/docs.txt")
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    for name in ("mkdocs", "material", "latex2mathml", "matplotlib"):
-        tool(name)
+    needs("docs", "mkdocs", "material", "latex2mathml", "matplotlib")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder]
     settings = {k: v for k, v in os.environ.items() if k != "CRENEL_NOTEBOOKS"}
@@ -81,7 +76,7 @@ def test_search_and_pictures_are_in_it(site):
 
 
 def test_a_formula_that_is_not_understood_is_an_error():
-    tool("latex2mathml")
+    needs("docs", "latex2mathml")
     from book import formulas
 
     assert "<mfrac>" in formulas.mathml(r"\frac{1}{2}")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from needed import needs
 
-pytest.importorskip("sklearn")
+needs("demo", "sklearn")
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 if not BENCH.is_dir():
     pytest.skip("the benchmarks are not part of an installation", allow_module_level=True)

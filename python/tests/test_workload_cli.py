@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import typer
 from conftest import NEGATIVE_SEED, device_names, open_context, toy
+from needed import needs
 
 import crenel
 from crenel.cli import workload, workload_options
 from crenel.workloads import data, records
 
-pytest.importorskip("sklearn")
+needs("demo", "sklearn")
 regression = pytest.importorskip("crenel.workloads.regression")
 from crenel.workloads.regression import measure as training  # noqa: E402
 
@@ -80,13 +81,13 @@ def test_a_command_has_the_options_of_all_workloads(name):
 
 @pytest.mark.parametrize("name", ["x.foo", "x"])
 def test_a_figure_of_another_kind_is_refused_before_the_run(invoke, tmp_path, name):
-    pytest.importorskip("matplotlib")
+    needs("demo", "matplotlib")
     code, out, err = invoke("sort", "--device", "cpu", "--plot", str(tmp_path / name))
     assert code != 0 and "expected one of .png, .pdf, .svg" in err and "server" not in out
 
 
 def test_training_and_its_record(invoke, device, tmp_path):
-    pytest.importorskip("matplotlib")
+    needs("demo", "matplotlib")
     seed = int(np.random.default_rng().integers(1000))
     print(f"seed {seed}")
     code, out, err = invoke(
@@ -239,7 +240,7 @@ def test_sorting_and_its_record(invoke, tmp_path):
 
 @pytest.mark.parametrize("name", ["p", "p.xyz", "folder.png"])
 def test_a_figure_that_cannot_be_drawn_is_refused_before_the_work(invoke, tmp_path, name):
-    pytest.importorskip("matplotlib")
+    needs("demo", "matplotlib")
     (tmp_path / "folder.png").mkdir()
     code, out, err = invoke("sort", "--plot", str(tmp_path / name))
     assert code == 2 and "ParameterError: --plot" in err and "tables" not in out

@@ -7,6 +7,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from needed import needs
 
 from crenel.errors import CrenelError, FileError, ParameterError, SerializationError, UnsupportedError
 from crenel.workloads import data, idx
@@ -238,7 +239,7 @@ def test_scaling_is_the_training_rows(tmp_path, rng):
 
 
 def test_breast_cancer_is_the_default(monkeypatch):
-    pytest.importorskip("sklearn")
+    needs("demo", "sklearn")
     table = data.load_table(seed=3)
     assert table.features == 30 and len(table.X_train) + len(table.X_test) == 569
     assert (np.concatenate([table.y_train, table.y_test]) == 1).sum() == 212  # malignant

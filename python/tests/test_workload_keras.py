@@ -1,15 +1,15 @@
 """crenel workload keras: a network of a Keras file on CIFAR-10's images, end to end."""
 
 import numpy as np
-import pytest
+from needed import needs
 
-pytest.importorskip("h5py", reason="needs h5py")
+needs("test", "h5py")
 
-from nn_world import rng, weights  # noqa: F811, F401
-from test_nn_keras import written
+from nn_world import rng, weights  # noqa: E402, F401, F811
+from test_nn_keras import written  # noqa: E402
 
-from crenel.workloads import records
-from crenel.workloads.networks import cifar
+from crenel.workloads import records  # noqa: E402
+from crenel.workloads.networks import cifar  # noqa: E402
 
 
 def network(rng, outputs=10):  # noqa: F811

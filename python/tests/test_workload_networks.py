@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 from conftest import NEGATIVE_SEED, device_names, open_context, toy
+from needed import needs
 
 from crenel import nn
 from crenel.errors import MissingFileError, ParameterError, SerializationError
@@ -34,7 +35,7 @@ def rng():
 
 @pytest.mark.parametrize("device", [name for name in device_names() if name != "ref"])
 def test_a_network_and_its_record(invoke, device, tmp_path):
-    pytest.importorskip("sklearn")
+    needs("demo", "sklearn")
     open_context(toy(LEVELED), device)  # or skips
     seed = int(np.random.default_rng().integers(1000))
     print("seed", seed)
@@ -185,7 +186,7 @@ def test_minimax_is_not_the_degree_of_a_task(rng):
 
 
 def test_a_wrong_result_is_a_failure(invoke, monkeypatch):
-    pytest.importorskip("sklearn")
+    needs("demo", "sklearn")
     honest = nn.Client.decrypt
     monkeypatch.setattr(nn.Client, "decrypt", lambda *given: honest(*given) + 1e-3)
     code, out, err = invoke("mlp", "--device", "cpu", "--params", LEVELED, "--images", "1", "--no-stages")
@@ -194,8 +195,8 @@ def test_a_wrong_result_is_a_failure(invoke, monkeypatch):
 
 @pytest.mark.parametrize("more", [["--errors"], ["--no-stages"], ["--simulate-only"]], ids=lambda m: m[0][2:])
 def test_a_figure(invoke, tmp_path, more):
-    pytest.importorskip("sklearn")
-    pytest.importorskip("matplotlib")
+    needs("demo", "sklearn")
+    needs("demo", "matplotlib")
     figure = tmp_path / "mlp.png"
     common = ["--device", "cpu", "--params", LEVELED, "--images", "2", "--plot", str(figure)]
     code, out, err = invoke("mlp", *common, *more)
@@ -204,7 +205,7 @@ def test_a_figure(invoke, tmp_path, more):
 
 
 def test_programs_that_are_of_something_else(invoke, tmp_path, rng):
-    pytest.importorskip("sklearn")
+    needs("demo", "sklearn")
     other = tmp_path / "other.crn"
     model = nn.Sequential(nn.Linear(rng.normal(size=(10, 5))))
     nn.compile(model, rng.normal(size=(20, 5)), params=toy(LEVELED)).save(other)
@@ -280,7 +281,7 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "cats", "un", "##aff", "##able", "a
 
 def test_sentences_in_words(invoke, tmp_path, rng):
     """By WordPiece: lower case, accents off, punctuation apart, the longest pieces first."""
-    tokenizers = pytest.importorskip("tokenizers")
+    tokenizers = needs("test", "tokenizers")
     order = ["[PAD]", *rng.permutation(WORDS[1:])]  # numbers are places in the file
     (vocabulary := tmp_path / "vocab.txt").write_text("\n".join(order) + "\n", encoding="utf-8")
     (file := tmp_path / "sentences.txt").write_text("Cats are unaffable\n\nun , CAFÉ, zzz\n", "utf-8")
@@ -346,7 +347,7 @@ def test_arguments_are_refused_before_any_work(invoke, arguments, says):
 
 
 def test_minilm_takes_no_graph_that_is_forged(tmp_path):
-    onnx = pytest.importorskip("onnx")
+    onnx = needs("test", "onnx")
     node, empty = onnx.helper.make_node, onnx.numpy_helper.from_array(np.zeros((2, 2)), "a.bias")
     nodes = [node("Relu", [], []), node("MatMul", ["x"], ["m"]), node("Add", ["m", "a.bias"], ["y"])]
     graph = onnx.helper.make_graph(nodes, "net", [], [], [empty])

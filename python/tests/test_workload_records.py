@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from conftest import toy
+from needed import needs
 
 import crenel
 from crenel.errors import FileError, SerializationError, UnsupportedError
@@ -141,7 +142,7 @@ def png_size(path: Path) -> tuple[int, int]:
 
 
 def test_figures(tmp_path):
-    pytest.importorskip("matplotlib")
+    needs("demo", "matplotlib")
     untimed = dataclasses.replace(training(), stages=(), stages_timed=False)
     unseen = dataclasses.replace(sort(), found=(), expected=())
     bare = dataclasses.replace(unseen, stages=(), stages_timed=False)

@@ -1,5 +1,10 @@
 """The part of ./run test under AddressSanitizer and UndefinedBehaviorSanitizer: the loaders' and the threaded
-tests always, the tests of what changed as far as there are few, and every fuzzer for some seconds.
+tests always, those of what changed as far as their files are few and time lasts, and every fuzzer for some
+seconds.
+
+What changed has a program of its own (tests/support/time_budget.cpp) that begins no test after SECONDS. Those
+are skips with that reason; the order is random, so that they are not the same every time. A test that does
+not end fails the program, by ctest's limit, and is named.
 
 One build of the library serves all: with clang++ instrumented for the fuzzers too, with another compiler
 without them, which is said. ./run test --sanitize runs the whole suite under sanitizers, ./run fuzz longer.
@@ -7,9 +12,11 @@ without them, which is said. ./run test --sanitize runs the whole suite under sa
 
 from __future__ import annotations
 
+import random
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 from runner import changes, ctests, env, fuzzing, package
 from runner.counts import Counts
@@ -23,28 +30,45 @@ SETTINGS = {
     "CMAKE_CXX_FLAGS_RELEASE": "-O1 -g1",  # with assertions, and lines alone of debug information
     "CRENEL_TEST_OPTIONS": "-O0",
 }
-PROGRAM = "sanitized_tests"
+PROGRAM, CHANGED = "sanitized_tests", "sanitized_changed_tests"
 ALWAYS = ("tests/unit/serialize",)
 THREADED = re.compile(r"std::(jthread|thread|async)\b")
 KINDS = ("unit", "conformance", "integration")  # property and golden tests need files and libraries besides
-MOST = 8  # further test files, because something changed: each costs seconds to compile and to run
+MOST = 8  # further test files, because something changed: each costs seconds to compile
+SECONDS = (
+    60  # of their tests: none is begun later; tests/CMakeLists.txt has the limit that ends a hanging one
+)
 # What takes minutes under sanitizers, or what they themselves get in the way of; said in the output.
 LEFT_OUT = {
     "*ResealedMutations*": "the fuzzers do that better",
+    "*SameBitsAsRef*:CkksDevices.*OfRef*": "minutes of ref's bootstrapping; ./run test --sanitize runs them",
     "Tenants.*": "minutes of bootstrapping; ./run test --sanitize runs it",
     "SecretMemory.*": "AddressSanitizer makes mlock do nothing",
     "*SecretPages.AreLockedAndNotDumped*": "likewise",
+    "*SecretPages.AreWipedWhenGivenBack*": "it searches all memory of the process, AddressSanitizer's too",
     "Forks.AChildOfAWorkingProcess*": "a child waits for ever where another thread held AddressSanitizer's "
     "allocator at the fork, which it does not know of before LLVM 17",
 }
 DEVICES = "cpu"  # ref takes minutes: ./run test --sanitize runs it
 FUZZ_SECONDS = 30  # of all fuzzers together, one after the other on each core
 LEAST_SECONDS = 3  # of one
+LATE, RUNNING = (
+    "under sanitizers was over",
+    re.compile(r"^running (\S+)$", re.MULTILINE),
+)  # time_budget.cpp's words
 COVERED = re.compile(r"\bcov: (\d+)")
 
 
-def choose(root: Path, found: changes.Changes) -> tuple[list[str], str]:
-    """Test files to build, and the words that say why."""
+class Choice(NamedTuple):
+    """Test files to build: `always`, and `more` because of what changed; `why` says it."""
+
+    always: list[str]
+    more: list[str]
+    why: str
+
+
+def choose(root: Path, found: changes.Changes) -> Choice:
+    """`always` is the same whatever changed."""
     files = {
         f.relative_to(root).as_posix(): f
         for kind in KINDS
@@ -53,13 +77,14 @@ def choose(root: Path, found: changes.Changes) -> tuple[list[str], str]:
     threaded = {name for name, f in files.items() if THREADED.search(f.read_text(errors="replace"))}
     always = {name for name in files if name.startswith(ALWAYS)} | threaded
     why = [f"the loaders' and the threaded tests ({len(always)} files)", found.why]
-    touched = [t for name in found.files or [] for t in _tests_of(name, files)]
-    more = [name for name in dict.fromkeys(touched) if name not in always]
+    touched = [_tests_of(name, files) for name in found.files or []]
+    nearest = [t for tests in sorted(touched, key=len) for t in tests]  # a file's own test before a folder's
+    more = [name for name in dict.fromkeys(nearest) if name not in always]
     if found.files is not None:
         why.append(f"{len(more[:MOST])} further files for what changed")
     if len(more) > MOST:
         why.append(f"{len(more) - MOST} left to ./run test --sanitize: {', '.join(more[MOST:])}")
-    return sorted(always | set(more[:MOST])), "; ".join(why)
+    return Choice(sorted(always), sorted(more[:MOST]), "; ".join(why))
 
 
 def _tests_of(name: str, files: dict[str, Path]) -> list[str]:
@@ -79,14 +104,22 @@ def _tests_of(name: str, files: dict[str, Path]) -> list[str]:
 def run(total: Counts, extra: dict[str, str]) -> None:
     """Builds and runs with this environment; counts the tests, and each fuzzer as one."""
     compiler, fuzzers = _compiler()
-    chosen, why = choose(ROOT, changes.changes())
-    say(f"   sanitized: {why}")
-    settings = {**SETTINGS, "CRENEL_SANITIZED_TESTS": ";".join(chosen)}
+    chosen = choose(ROOT, changes.changes())
+    say(f"   sanitized: {chosen.why}")
+    settings = {**SETTINGS, "CRENEL_SANITIZED_TESTS": ";".join(chosen.always)}
+    settings["CRENEL_SANITIZED_CHANGED_TESTS"] = ";".join(chosen.more)
     settings["CRENEL_BUILD_FUZZERS"] = "ON" if fuzzers else "OFF"
     settings["CMAKE_CXX_FLAGS"] = "-fsanitize=fuzzer-no-link" if fuzzers else ""
-    targets = (PROGRAM, *(["tests/fuzz/all"] if fuzzers else []))
-    package.build(package.Toolchain(compiler, None), BUILD, settings, "sanitized", targets)
-    _tests(total, extra)
+    targets = [PROGRAM, *([CHANGED] if chosen.more else []), *(["tests/fuzz/all"] if fuzzers else [])]
+    package.build(package.Toolchain(compiler, None), BUILD, settings, "sanitized", tuple(targets))
+    for tests, why in LEFT_OUT.items():
+        say(f"   left out: {tests}: {why}")
+    _tests(PROGRAM, total, extra)
+    if chosen.more:
+        seed = random.randint(1, 99999)
+        say(f"   tests of what changed: for {SECONDS} s, GTEST_SHUFFLE=1 GTEST_RANDOM_SEED={seed}")
+        limits = {"CRENEL_TEST_SECONDS": str(SECONDS), "GTEST_SHUFFLE": "1", "GTEST_RANDOM_SEED": str(seed)}
+        _tests(CHANGED, total, {**extra, **limits})
     if fuzzers:
         fuzz(total, extra)
 
@@ -102,16 +135,32 @@ def _compiler() -> tuple[str, bool]:
         return env.compiler(), False
 
 
-def _tests(total: Counts, extra: dict[str, str]) -> None:
-    """ctest counts an absent program as a failure, and no test at all is one here."""
+def _tests(program: str, total: Counts, extra: dict[str, str], build: Path = BUILD) -> None:
+    """ctest counts an absent program as a failure. No test at all is one too, but where those of what changed
+    are all left out or skipped."""
     counts = Counts()
     extra = {**extra, "CRENEL_DEVICES": DEVICES, "GTEST_FILTER": "-" + ":".join(LEFT_OUT)}
-    for tests, why in LEFT_OUT.items():
-        say(f"   left out: {tests}: {why}")
-    ctests.run(BUILD, "", extra, counts, f"^{PROGRAM}$", "sanitized")
-    if counts.passed + counts.failed == 0:
-        counts.add_one(f"{PROGRAM}: no test ran under the sanitizers", passed=False)
+    ctests.run(build, "", extra, counts, f"^{program}$", program)
+    late = [skip for skip in counts.skips if LATE in skip.reason]
+    if late:
+        remember(
+            f"{len(late)} tests of what changed were not begun under sanitizers within {SECONDS} s: "
+            "./run test --sanitize runs them"
+        )
+    if counts.passed + counts.failed == 0 and program != CHANGED:
+        counts.add_one(f"{program}: no test ran under the sanitizers", passed=False)
+    elif counts.passed + counts.failed == 0:
+        remember("no test of what changed ran under sanitizers: all were left out or skipped")
+    counts.failures = [f"{name}{_unended(name)}" for name in counts.failures]
     total.merge(counts)
+
+
+def _unended(program: str) -> str:
+    """Of a program that ctest ended: the test that ran then, as far as the program names its tests."""
+    log = LOGS / f"{program}.log"
+    text = log.read_text(errors="replace") if log.exists() else ""
+    running = RUNNING.findall(text) if "***Timeout" in text else []
+    return f": {running[-1]} did not end" if running else ""
 
 
 def fuzz(total: Counts, extra: dict[str, str], build: Path = BUILD, seconds: int = FUZZ_SECONDS) -> None:

@@ -13,6 +13,7 @@ from runner import (
     ctests,
     cuda,
     env,
+    extras,
     fhecore,
     package,
     pytests,
@@ -84,8 +85,7 @@ def main(arguments: list[str]) -> int:
 def _prepare(cuda_too: bool = True) -> package.Toolchain:
     with stage("tools"):
         env.pip_install("build", "demo", "test")
-        if not env.OFFLINE:  # where nothing can be fetched, their tests are left out with the reason
-            env.pip_install("notebook", "docs", "release")
+        extras.install()
         fhecore.install_tools()
         env.test_libraries()
         return package.prepare(install_cuda=cuda_too)
@@ -109,6 +109,7 @@ def _everything(options, total: Counts) -> None:
         with stage("FHECore"):
             fhecore.run_tests(options.k, long=False, nvcc=toolchain.nvcc, total=own)
 
+    extras.tell()
     first, *python = _python(options.k, extra)
     further = [] if options.k else _hardening(options)
     _lanes(total, [cxx_lane, fhecore_lane], [first, *further[:1], *python, *further[1:]])

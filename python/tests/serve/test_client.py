@@ -16,6 +16,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from needed import needs
 from service_world import made, quiet
 
 from crenel import client, serve
@@ -247,7 +248,7 @@ def test_a_function_of_an_evaluator(tmp_path):
 
 
 def test_the_demo(capsys):
-    pytest.importorskip("sklearn")
+    needs("demo", "sklearn")
     from crenel.workloads.networks import demo_serve
 
     quiet()

@@ -7,13 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
+from needed import needs
 
 import crenel.serve
 from crenel.serve.placing import placed
 from crenel.serve.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
-yaml = pytest.importorskip("yaml", reason="PyYAML comes with Ray")
+yaml = needs("service", "yaml")
 
 
 IMAGES = {"rayservice.yaml": "Dockerfile", "rayservice-gpu.yaml": "Dockerfile.gpu"}
@@ -95,8 +96,7 @@ def test_the_image_for_gpus_has_files_that_are_there():
 
 def test_kubernetes_own_schema_takes_its_pods(manifest: dict):
     """RayService is KubeRay's kind, of which no package has a schema; what its pods are is Kubernetes'."""
-    reason = "needs kubernetes-validate: pip install kubernetes-validate"
-    validate = pytest.importorskip("kubernetes_validate", reason=reason)
+    validate = needs("service", "kubernetes_validate")
     cluster = manifest["spec"]["rayClusterConfig"]
     for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, **group["template"]}
@@ -109,7 +109,7 @@ def test_kubernetes_own_schema_takes_its_pods(manifest: dict):
 
 @pytest.mark.parametrize("file", [*sorted(IMAGES), "alerts.yaml"])
 def test_the_manifest_is_tidy(file: str):
-    lint = pytest.importorskip("yamllint.linter", reason="needs yamllint: pip install yamllint")
+    lint = needs("service", "yamllint.linter")
     from yamllint.config import YamlLintConfig
 
     rules = "extends: default\nrules: {line-length: {max: 120}, braces: {max-spaces-inside: 1}}"

@@ -1,7 +1,7 @@
 """The service on a database and a store that are not this machine's files: PostgreSQL and an S3-like store.
 
-Each runs where its programs are installed: Debian's `postgresql` with `psycopg`; `moto[server]`, a server
-of that protocol from PyPI, with `s3fs`. Else it is skipped, with what is missing.
+Each runs where its programs are installed: Debian's `postgresql` with `psycopg`; `moto`, a server of that
+protocol from PyPI, with `s3fs`. Else it is skipped, with what is missing.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sql
+from needed import lacking, needs
 from service_world import World, made, problem, quiet
 
 from crenel import client
@@ -33,10 +33,6 @@ from crenel.serve.jobs import Answered
 from crenel.serve.settings import Settings
 
 QUICK = {"allow_insecure": True, "min_free_bytes": 0}
-
-
-def _missing(*names: str) -> str:
-    return ", ".join(n for n in names if find_spec(n) is None)
 
 
 def _port() -> int:
@@ -56,9 +52,8 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a server of its own, at a socket in a folder of its own, without a port."""
     binaries = _binaries()
     if binaries is None:
-        pytest.skip("needs Debian's package postgresql")
-    if _missing("psycopg"):
-        pytest.skip("needs psycopg: pip install 'psycopg[binary]'")
+        lacking("service", "Debian's package postgresql is not installed")
+    needs("service", "psycopg")
     folder = tmp_path_factory.mktemp("postgres", numbered=True)
     user: dict[str, object] = {}
     if os.geteuid() == 0:  # which PostgreSQL refuses to be
@@ -66,7 +61,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             found = pwd.getpwnam("postgres")
             user = {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": []}
         if not user:
-            pytest.skip("runs as root, and there is no user postgres")
+            lacking("service", "this runs as root, and there is no user postgres")
         for above in (folder, *folder.parents[:2]):
             above.chmod(0o755)
         shutil.chown(folder, "postgres", "postgres")
@@ -105,8 +100,7 @@ def database(postgres: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def store() -> Iterator[str]:
     """A bucket's URL; the server's address is in the environment, as for any program of that protocol."""
-    if missing := _missing("s3fs", "moto", "flask"):
-        pytest.skip(f"needs {missing}: pip install s3fs 'moto[server]'")
+    needs("service", "s3fs", "moto", "flask")
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=_port(), verbose=False)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from needed import needs
 
 from .conftest import NEEDED
 
 
 @pytest.mark.parametrize("name", NEEDED)
 def test_a_package_of_the_service(name):
-    pytest.importorskip(
-        name, reason=f"no test of the service runs: {name} is missing, pip install 'crenel[serve]'"
-    )
+    needs("test", name)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
+from needed import needs
 from service_world import TUS, World, made
 
-schemathesis = pytest.importorskip("schemathesis", reason="an extra run: pip install schemathesis")
+schemathesis = needs("service", "schemathesis")
 import hypothesis  # noqa: E402
 from schemathesis import checks  # noqa: E402
 from schemathesis.specs.openapi import checks as more  # noqa: E402
