@@ -17,7 +17,7 @@ RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
 KIND = "crenel-fhecore-synthesis"
 COMMAND = (
     "./run fhecore-syn lazy_pe lazy_reduce lazy_periphery array_periphery_half lazy_periphery_half "
-    "modmul_pe_seq --check --out bench/results/fhecore-asap7-frontier.json"
+    "modmul_pe_seq lazy_pe_32 lazy_reduce_32 lazy_periphery_32 --check --out bench/results/fhecore-asap7-frontier.json"
 )
 UNITS, DIE = 432, 826.0  # tensor cores of an A100, mm2 of its die
 COLUMNS = 8
@@ -25,7 +25,8 @@ COLUMNS = 8
 
 @dataclass(frozen=True)
 class Shape:
-    """An array: the netlists in it with their numbers, edges between tiles, edges to the last element."""
+    """An array: the netlists in it with their numbers; of tiles of 16 steps the edges between two, and to the last
+    element."""
 
     title: str
     netlists: dict[str, int]
@@ -47,6 +48,12 @@ SHAPES = (
         44 + 15 * (TURNS - 1),
     ),
     Shape(f"{ONCE}, 16x8", {"lazy_pe": 128, "lazy_periphery": 1, **LAZY}, 16, 49),
+    Shape(
+        f"{ONCE}, 16x8, sums over 32 steps",
+        {"lazy_pe_32": 128, "lazy_periphery_32": 1, "lazy_reduce_32": COLUMNS},
+        16,
+        50,
+    ),
     Shape(f"{ONCE}, 8x8", {"lazy_pe": 64, "lazy_periphery_half": 1, **LAZY}, 16 * PASSES, 57),
 )
 

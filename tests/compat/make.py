@@ -3,8 +3,8 @@
     python tests/compat/make.py
 
 Run for a release, and before it for a kind that came since: only files that are not there are written, none
-again. python/tests/test_compat.py reads them with every later version. The keys are toys, of insecure sets, and
-protect nothing.
+again. python/tests/test_compat.py reads them with every later version. The keys are toys, of insecure sets,
+and protect nothing.
 """
 
 from __future__ import annotations
