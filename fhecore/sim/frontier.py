@@ -17,7 +17,8 @@ RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
 KIND = "crenel-fhecore-synthesis"
 COMMAND = (
     "./run fhecore-syn lazy_pe lazy_reduce lazy_periphery array_periphery_half lazy_periphery_half "
-    "modmul_pe_seq lazy_pe_32 lazy_reduce_32 lazy_periphery_32 --check --out bench/results/fhecore-asap7-frontier.json"
+    "modmul_pe_seq lazy_pe_32 lazy_reduce_32 lazy_periphery_32 --check "
+    "--out bench/results/fhecore-asap7-frontier.json"
 )
 UNITS, DIE = 432, 826.0  # tensor cores of an A100, mm2 of its die
 COLUMNS = 8
@@ -25,7 +26,7 @@ COLUMNS = 8
 
 @dataclass(frozen=True)
 class Shape:
-    """An array: the netlists in it with their numbers; of tiles of 16 steps the edges between two, and to the last
+    """An array: the netlists in it with their numbers; edges from a tile of 16 steps to the next, and to its last
     element."""
 
     title: str
