@@ -26,8 +26,8 @@ COLUMNS = 8
 
 @dataclass(frozen=True)
 class Shape:
-    """An array: the netlists in it with their numbers; edges from a tile of 16 steps to the next, and to its last
-    element."""
+    """An array: the netlists in it with their numbers; edges from a tile of 16 steps to the next, and to its
+    last element."""
 
     title: str
     netlists: dict[str, int]

@@ -128,6 +128,7 @@ def _all() -> dict[str, Command]:
     out["fhecore-sim"] = _run("fhecore-sim", "ingest", devices=())
     out["fhecore-schedules"] = _run("fhecore-sim", "schedules", devices=())
     out["fhecore-workloads"] = _run("fhecore-sim", "workloads", devices=())
+    out["fhecore-workloads-a100"] = _run("fhecore-sim", "workloads", "--target", "a100", devices=())
     for name, designs in SYNTHESES.items():
         told = (*designs, "--check", "--out", f"{{out}}/fhecore-asap7{name}.json")
         out[f"fhecore-syn{name}"] = _run("fhecore-syn", *told, devices=())
