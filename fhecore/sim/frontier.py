@@ -86,6 +86,37 @@ def speedup(target: str, interval: int, data: Path) -> str:
     return ", ".join(f"{mean:.2f}" for _, mean in found)
 
 
+ACTIVITY = "fhecore-asap7-activity.json"
+ELEMENTS = 16 * COLUMNS
+# Arrays of 16x8 by the element, and the reduction of a column.
+SWITCHED = (
+    (EVERY, "modmul_pe_cs", None),
+    (f"{EVERY} by one multiplier", "modmul_pe_seq", None),
+    (ONCE, "lazy_pe", "lazy_reduce"),
+    (f"{ONCE}, sums over 32 steps", "lazy_pe_32", "lazy_reduce_32"),
+)
+
+
+def activity(_: Path, folder: Path = RESULTS) -> str:
+    """Capacitance that switches for one product of an array of 16x8, its periphery left out."""
+    path = folder / ACTIVITY
+    if not path.exists():
+        return f"{report.NOT}\n"
+    found = {r["design"]: r for r in json.loads(path.read_text())["results"]}
+    rows, first = [], None
+    for title, element, column in SWITCHED:
+        if not {element, column or element} <= set(found):
+            rows.append([title, *[report.NOT] * 3])
+            continue
+        own, other = found[element], found[column] if column else None
+        each = [own["edges_a_step"] * own[key] + (COLUMNS / ELEMENTS * other[key] if other else 0.0)
+                for key in ("switched_ff", "clock_ff")]  # fmt: skip
+        first = first or sum(each)
+        rows.append([title, f"{each[0]:,.0f}", f"{each[1]:,.0f}", f"{sum(each) / first:.2f}"])
+    head = ["array", "signals, fF a product", "clock pins, fF a product", "of the first"]
+    return report.table(head, rows)
+
+
 def table(data: Path, folder: Path = RESULTS) -> str:
     """Shapes in the rows; one whose netlists no record has says by which command they are made."""
     found = netlists(folder)

@@ -57,6 +57,7 @@ def _reference(data: Path) -> str:
 BLOCKS: dict[str, Callable[[Path], str]] = {
     "beside": report.beside_table, "errors": _errors, "workloads": _workloads("h200"),
     "workloads-a100": _workloads("a100"), "reference": _reference, "frontier": frontier.table,
+    "activity": frontier.activity,
 }  # fmt: skip
 
 
