@@ -86,7 +86,7 @@ def tabled(page: Path, program_of: str, picture: Path) -> None:
         with serve.running([Path(folder) / "digits.crn"], settings, device="cpu") as service:
             tab = browser.new_page(viewport={"width": 1280, "height": 780})
             tab.goto(f"{service.url}/page/")
-            tab.wait_for_selector("#classify-table:not([disabled])", timeout=240_000)
+            tab.wait_for_selector("#classify:not([disabled])", timeout=240_000)
             tab.set_input_files("#table", table)
             tab.fill("#divisor", "16")
             tab.click("#classify-table")

@@ -128,7 +128,7 @@ def searched(tab: Page, word: str, narrow: bool) -> int:
     """Results that the page's own search shows, as somebody types."""
     if narrow:
         tab.click("label[for=__search]")
-    tab.click("input.md-search__input")
+    tab.click("[data-md-component=search-query]")
     tab.keyboard.type(word)
     tab.wait_for_selector(".md-search-result__item a", timeout=60_000)
     return tab.locator(".md-search-result__item").count()
