@@ -42,8 +42,10 @@ def kind_of(data: bytes) -> str:
 
 @cache
 def trees(folder: Path) -> dict[Path, ast.Module]:
-    """Every module below a folder, read once."""
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.py"))}
+    """Modules below a folder that have a word which is looked for here, read once."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py"))}
+    words = (PREFIX, *(f".{name}(" for name in PLACES))
+    return {path: ast.parse(text) for path, text in texts.items() if any(word in text for word in words)}
 
 
 def kinds_of_the_core() -> Iterator[str]:
