@@ -64,7 +64,9 @@ def classified(browser, url: str, program, picture: Path | None) -> dict:
 
 
 def tabled(page: Path, program_of: str, picture: Path) -> None:
-    """Draws the page with the answers of a CSV file: some digits, one of them with a wrong label."""
+    """Draws the page with the answers of a CSV file: some digits, one of them with a wrong label.
+
+    Times in the picture are those of a machine that may be busy."""
     from playwright.sync_api import sync_playwright
 
     from crenel import serve
@@ -81,7 +83,7 @@ def tabled(page: Path, program_of: str, picture: Path) -> None:
         program.save(Path(folder) / "digits.crn")
         table = Path(folder) / "digits.csv"
         table.write_text("\n".join(lines) + "\n")
-        settings = serve.Settings(data=str(Path(folder) / "data"), page=str(page))
+        settings = serve.Settings(data=str(Path(folder) / "data"), page=str(page), guests=10)
         browser = playwright.chromium.launch(executable_path=program_of, args=["--no-sandbox"])
         with serve.running([Path(folder) / "digits.crn"], settings, device="cpu") as service:
             tab = browser.new_page(viewport={"width": 1280, "height": 780})
