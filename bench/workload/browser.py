@@ -1,6 +1,7 @@
 """The digits demo in headless Chromium: what each step of the page takes, in the benchmark schema.
 
     python bench/workload/browser.py [--page build/web/page] [--runs 5] [--chromium PROGRAM] [--json FILE]
+    python bench/workload/browser.py --table docs/assets/browser-table.png    # only draws a table's page
 
 Service, worker and browser share this machine. Each run is a new tab with a new key; a seven is drawn with
 the mouse, and the answer compared with the program in the clear. `client_s` is what the client computes:
@@ -27,6 +28,7 @@ NAMES = {
 }  # fmt: skip
 SEVEN = [(0.3, 0.2), (0.7, 0.2), (0.5, 0.5), (0.42, 0.85)]
 ANSWER = "#answer[data-digit], #state[data-error]"
+TABLED, TABLE_ANSWER = 12, "#table-answer[data-classes], #state[data-error]"
 
 
 def classified(browser, url: str, program, picture: Path | None) -> dict:
@@ -59,6 +61,40 @@ def classified(browser, url: str, program, picture: Path | None) -> dict:
     found["client_s"] = sum(s["milliseconds"] for s in steps if s["name"] in CLIENT) / 1e3
     size = {NAMES[s["name"]].replace("_s", "_bytes"): s["bytes"] for s in steps if s["bytes"]}
     return found | size | {"correct": answer == str(wanted), "load": list(os.getloadavg())}
+
+
+def tabled(page: Path, program_of: str, picture: Path) -> None:
+    """Draws the page with the answers of a CSV file: some digits, one of them with a wrong label.
+
+    Times in the picture are those of a machine that may be busy."""
+    from playwright.sync_api import sync_playwright
+
+    from crenel import serve
+    from crenel.workloads.networks import demo_serve
+
+    program, _ = demo_serve.program("cpu", 1)
+    pixels, labels = demo_serve.digits()
+    labels = [*labels[:TABLED]]
+    labels[1] = (labels[1] + 1) % 10
+    lines = [",".join([*(f"pixel{k}" for k in range(64)), "digit"])]
+    for row, label in zip(pixels[:TABLED], labels, strict=True):
+        lines.append(",".join(f"{16 * value:.0f}" for value in row) + f",{label}")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        program.save(Path(folder) / "digits.crn")
+        table = Path(folder) / "digits.csv"
+        table.write_text("\n".join(lines) + "\n")
+        settings = serve.Settings(data=str(Path(folder) / "data"), page=str(page), guests=10)
+        browser = playwright.chromium.launch(executable_path=program_of, args=["--no-sandbox"])
+        with serve.running([Path(folder) / "digits.crn"], settings, device="cpu") as service:
+            tab = browser.new_page(viewport={"width": 1280, "height": 780})
+            tab.goto(f"{service.url}/page/")
+            tab.wait_for_selector("#classify:not([disabled])", timeout=240_000)
+            tab.set_input_files("#table", table)
+            tab.fill("#divisor", "16")
+            tab.click("#classify-table")
+            tab.wait_for_selector(TABLE_ANSWER, state="attached", timeout=600_000)
+            tab.screenshot(path=picture, full_page=True)
+        browser.close()
 
 
 def measured(page: Path, program_of: str, runs: int, picture: Path | None) -> tuple[dict, str]:
@@ -95,10 +131,14 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--chromium", default=shutil.which("chromium"))
     parser.add_argument("--picture", type=Path, help="where the first run's page is drawn to")
+    parser.add_argument("--table", type=Path, help="draw the page of a CSV file there, and measure nothing")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if not options.chromium or not (options.page / "crenel.wasm").is_file():
         parser.error(f"no Chromium, or no page in {options.page}")
+    if options.table:
+        tabled(options.page, options.chromium, options.table)
+        return 0
     row, _ = measured(options.page, options.chromium, options.runs, options.picture)
     print(
         f"client {row['client_s']:.2f} s (keys {row['keys_s']:.2f} s of {row['keys_bytes'] / 2**20:.1f} MiB, "

@@ -196,8 +196,8 @@ async def new_constants(dut):
 
 @cocotb.test()
 async def extreme_words(dut):
-    """All ones and zeros everywhere, with and without C; moduli whose mu loses most, so that estimates are as
-    low as they can be."""
+    """All ones and zeros everywhere, with and without C, then ones in some steps; moduli whose mu loses most,
+    so that estimates are as low as they can be."""
     bench = await begin(dut, "extreme")
 
     def worst() -> Column:
@@ -210,6 +210,12 @@ async def extreme_words(dut):
         bench.matrix = lambda rows, cols, word=word: [[word] * cols for _ in range(rows)]
         for c in (0, ones):
             bench.tile(c=[[c] * C for _ in range(R)])
+    # So many steps of ones: a reduction that takes 8q, 4q, 2q and q in turn needs each of them alone.
+    for steps in (3 * K // 4, 3 * K // 8, 3 * K // 16):
+        bench.matrix = lambda rows, cols, steps=steps: [
+            [ones if cols != K or k < steps else 0 for k in range(cols)] for _ in range(rows)
+        ]
+        bench.tile(c=[[ones] * C for _ in range(R)])
     await bench.drain()
 
 

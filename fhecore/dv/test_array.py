@@ -30,10 +30,11 @@ PORTS = [
 
 
 SEQUENTIAL = 2  # value of CARRY_SAVE: elements with one multiplier, a step every three edges
-LAZY_LEVELS = 11  # registers of a lazy element, of the column's bus and of its reduction
+LAZY_LEVELS = 7  # registers of a lazy element, of the column's bus and of its reduction, besides G
+LAZY_STEPS_LOG2 = 4  # G of lazy_array, where it is not named
 
 
-def run(work, name, carry_save=0, top="fhecore_array", files=None, **changes):
+def run(work, name, carry_save=0, top="fhecore_array", files=None, steps_log2=LAZY_STEPS_LOG2, **changes):
     """`changes`: of the named shape's rows, cols and depth."""
     benches.need_cocotb(work)
     shape = dataclasses.replace(config.load()[name], **changes)
@@ -44,8 +45,8 @@ def run(work, name, carry_save=0, top="fhecore_array", files=None, **changes):
     if carry_save == SEQUENTIAL:
         env |= {"FHECORE_SPACING": "3"}
     if top == "lazy_array":
-        parameters |= {"CELLS": 0}
-        env |= {"FHECORE_LEVELS": str(LAZY_LEVELS)}
+        parameters |= {"CELLS": 0, "G": steps_log2}
+        env |= {"FHECORE_LEVELS": str(LAZY_LEVELS + steps_log2)}
     return benches.simulate(work, "array_cocotb", top, files or benches.sources(top), parameters, env, PORTS)
 
 
@@ -110,14 +111,28 @@ def test_lazy_array_of_the_paper(work):
     assert run(work, "paper", top="lazy_array") == 6
 
 
+DEEP = {"rows": 2, "cols": 2, "depth": 32}
+
+
+@pytest.mark.long
+def test_lazy_array_of_longer_sums(work):
+    """32 steps a tile: 16q is taken off first, an edge later."""
+    assert run(work, "small", top="lazy_array", steps_log2=5, **DEEP) == 6
+
+
+@pytest.mark.long
+def test_lazy_array_of_longer_sums_of_the_paper(work):
+    assert run(work, "paper", top="lazy_array", steps_log2=5, depth=32) == 6
+
+
 LAZY_MUTATIONS = {
     "a sum too narrow": (
         "lazy_pe.v",
         "booth_rows #(.N(W), .D(D), .TO(A))",
         "booth_rows #(.N(W), .D(D), .TO(2*W))",
     ),
-    "no eight times q": ("lazy_reduce.v", "less8[R-1] ? whole", "1'b1 ? whole"),
-    "no four times q": ("lazy_reduce.v", "less4[R-1] ? r5[R-3:0]", "1'b1 ? r5[R-3:0]"),
+    "no eight times q": ("lazy_reduce.v", "less_first[R-1] ? whole", "1'b1 ? whole"),
+    "no four times q": ("lazy_reduce.v", "less[W+n+1] ? given", "(n == 2 || less[W+n+1]) ? given"),
     "bank of the row before": ("lazy_reduce.v", "bank[4] ? q1 : q0", "bank[5] ? q1 : q0"),
     "first ignored": ("lazy_pe.v", "{(2*A){~first_out}}", "{(2*A){1'b1}}"),
 }
@@ -131,3 +146,10 @@ def test_lazy_mutation_is_noticed(work, name):
     files = benches.mutate(folder, benches.sources("lazy_array"), {file: [(old, new)]})
     with pytest.raises(AssertionError, match="failed; repeat with"):
         run(folder, "small", top="lazy_array", files=files, **LEAST)
+
+
+@pytest.mark.long
+def test_longer_sums_need_their_width(work):
+    """Sums that hold 16 steps do not hold 32: the bench sees it."""
+    with pytest.raises(AssertionError, match="failed; repeat with"):
+        run(work, "small", top="lazy_array", **DEEP)

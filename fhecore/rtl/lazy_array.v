@@ -1,8 +1,8 @@
 // The array of the FHECore unit with one reduction a column: lazy_pe in the places of modmul_pe_cs, lazy_reduce at
 // the end of each column, where one element a cycle arrives at most. Ports, values and duties are those of
 // fhecore_array; an element is five edges later, 11 register levels for 6: 49 for the last of 16 x 8 with K = 16.
-// The levels: 2 of an element, 1 of the column's bus, 8 of its reduction. The interval is the same. A tile has 2^G
-// steps at most.
+// The levels: 2 of an element, 1 of the column's bus, 4 + G of its reduction. The interval is the same. A tile has 2^G
+// steps at most: with G = 5, 32 of them, an element is one edge later still.
 `include "fhecore_config.vh"
 `default_nettype none
 

@@ -1,15 +1,16 @@
-// d = (x + y mod 2^A) mod q at the end of a column of lazy_pe: eight levels, an element a cycle.
+// d = (x + y mod 2^A) mod q at the end of a column of lazy_pe: 4 + G levels, an element a cycle.
 //
 // p < 2^A, A = 2W + G, q in (2^(W-4), 2^W), mu = floor(2^(2W+1) / q): the constants of modmul_pe. With
 // s = W - 7 and F = W + 8 the estimate floor((p >> s) * mu / 2^F), columns below LO = W + 2 left out, is less than
 // p/q by at most
 //   2^(G-1)  (fraction of mu)  +  1/8  (bits of p below s)  +  ceil(LO/2) 2^LO / 2^F  (columns)  +  1  (floor)
 // which for G = 4, W = 32 is below 9.4: the remainder is in [0, 16 q), and 8q, 4q, 2q and q are taken from it in
-// turn, each where that leaves it positive.
+// turn, each where that leaves it positive. Twice the steps, G = 5, lose 17.4 at most, and 16q is taken first: mu is
+// as wide as the instruction has it, and a level more stands for the bits that it lacks.
 // q and mu stand still, from the edge that samples x until d is there, for each bank.
 module lazy_reduce #(
     parameter W     = 32,  // 16 or more
-    parameter G     = 4,   // 4 or less
+    parameter G     = 4,   // 2 to 6
     parameter CELLS = 1,   // of csatree
     parameter A     = 2 * W + G
 ) (
@@ -23,24 +24,25 @@ module lazy_reduce #(
     input  wire [W-1:0] q1,
     input  wire [W+4:0] mu0,
     input  wire [W+4:0] mu1,
-    output reg  [W-1:0] d,
+    output wire [W-1:0] d,
     output reg          valid
 );
     localparam S  = W - 7;
     localparam X  = A - S;         // bits of p that meet mu
     localparam D3 = (W + 5) / 2 + 1;
-    localparam R  = W + 4;         // bits of the remainder, and of the estimate that it needs
+    localparam R  = W + G;         // bits of the remainder, and of the estimate that it needs
     localparam LO = W + 2;
     localparam F  = W + 8;
     localparam HI = F + R;
     localparam Q  = HI - LO;
-    localparam DQ = W / 2 + 2;     // digits of q, with a zero on top
+    localparam DQ = (R + 1) / 2;   // digits of q and a zero on top: 2 DQ + 1 columns are R or more
+    localparam L  = 4 + G;         // levels
 
-    reg [7:1] valids;
-    reg [7:1] bank;
+    reg [L-1:1] valids;
+    reg [L-1:1] bank;
     always @(posedge clk) begin
-        {valid, valids} <= rst ? 8'd0 : {valids, valid_in};
-        bank <= {bank[6:1], bank_in};
+        {valid, valids} <= rst ? {L{1'b0}} : {valids, valid_in};
+        bank <= {bank[L-2:1], bank_in};
     end
 
     // Level 1: p.  Level 2: quotient estimate in three rows.
@@ -92,36 +94,46 @@ module lazy_reduce #(
     reg [R-1:0] r4x, r4y;
     always @(posedge clk) {r4y, r4x} <= remainder;
 
-    // Levels 5 to 8. A remainder less 2^n q is in [-2^n q, 2^n q), so its top bit is its sign.
-    wire [W-1:0] q4 = bank[4] ? q1 : q0;
-    wire [W-1:0] q5 = bank[5] ? q1 : q0;
-    wire [W-1:0] q6 = bank[6] ? q1 : q0;
-    wire [W-1:0] q7 = bank[7] ? q1 : q0;
+    // Levels 5 to 4 + G. A remainder less 2^n q is in [-2^n q, 2^n q), so its top bit is its sign. The first of them
+    // resolves both candidates from the two rows; the others take 2^n q from what is left, in a row.
+    wire [W-1:0] q_first = bank[4] ? q1 : q0;
     /* verilator lint_off UNUSEDSIGNAL */
     wire [R-1:0] ry;  // bit 0 is replaced
-    wire [R-1:0] whole, less8;
+    wire [R-1:0] whole, less_first;
     /* verilator lint_on UNUSEDSIGNAL */
     wire [R-1:0] rx;
-    csa #(.W(R)) with8 (.x(r4x), .y(r4y), .z({1'b1, ~q4, 3'b111}), .s(rx), .c(ry));
+    csa #(.W(R)) with_first (.x(r4x), .y(r4y), .z({1'b1, ~q_first, {(G-1){1'b1}}}), .s(rx), .c(ry));
     prefix_adder #(.W(R), .KIND(2)) add (.x(r4x), .y(r4y), .carry_in(1'b0), .sum(whole));
-    prefix_adder #(.W(R), .KIND(2)) add8 (.x(rx), .y({ry[R-1:1], 1'b1}), .carry_in(1'b0), .sum(less8));
-    reg  [R-2:0] r5;
-    reg  [R-3:0] r6;
-    reg  [R-4:0] r7;
-    /* verilator lint_off UNUSEDSIGNAL */
-    // Reason: what is picked is below q, 2q or 4q; of the others only the sign matters.
-    wire [R-1:0] less4, less2, less1;
-    /* verilator lint_on UNUSEDSIGNAL */
-    prefix_adder #(.W(R), .KIND(2)) sub4 (
-        .x({1'b0, r5}), .y({2'b11, ~q5, 2'b11}), .carry_in(1'b1), .sum(less4));
-    prefix_adder #(.W(R), .KIND(2)) sub2 (
-        .x({2'b00, r6}), .y({3'b111, ~q6, 1'b1}), .carry_in(1'b1), .sum(less2));
-    prefix_adder #(.W(R), .KIND(2)) sub1 (
-        .x({3'b000, r7}), .y({4'b1111, ~q7}), .carry_in(1'b1), .sum(less1));
-    always @(posedge clk) begin
-        r5 <= less8[R-1] ? whole[R-2:0] : less8[R-2:0];
-        r6 <= less4[R-1] ? r5[R-3:0] : less4[R-3:0];
-        r7 <= less2[R-1] ? r6[R-4:0] : less2[R-4:0];
-        d  <= less1[R-1] ? r7[W-1:0] : less1[W-1:0];
-    end
+    prefix_adder #(.W(R), .KIND(2)) add_first (
+        .x(rx), .y({ry[R-1:1], 1'b1}), .carry_in(1'b0), .sum(less_first));
+    reg [R-2:0] rest_first;
+    always @(posedge clk) rest_first <= less_first[R-1] ? whole[R-2:0] : less_first[R-2:0];
+
+    genvar n;
+    generate
+        for (n = G - 2; n >= 0; n = n - 1) begin : take  // 2^n q from what is below 2^(n+1) q
+            wire [W-1:0] q = bank[3+G-n] ? q1 : q0;
+            wire [W+n:0] given;
+            /* verilator lint_off UNUSEDSIGNAL */
+            // Reason: what is picked is below 2^n q; of the other only the sign matters.
+            wire [W+n+1:0] less;
+            /* verilator lint_on UNUSEDSIGNAL */
+            wire [W+n+1:0] minus;
+            reg  [W+n-1:0] rest;
+            if (n == G - 2) begin : g_second
+                assign given = rest_first;
+            end else begin : g_later
+                assign given = take[n+1].rest;
+            end
+            if (n == 0) begin : g_last
+                assign minus = {2'b11, ~q};
+            end else begin : g_multiple
+                assign minus = {2'b11, ~q, {n{1'b1}}};
+            end
+            prefix_adder #(.W(W+n+2), .KIND(2)) subtract (
+                .x({1'b0, given}), .y(minus), .carry_in(1'b1), .sum(less));
+            always @(posedge clk) rest <= less[W+n+1] ? given[W+n-1:0] : less[W+n-1:0];
+        end
+    endgenerate
+    assign d = take[0].rest;
 endmodule

@@ -10,6 +10,7 @@ is printed.
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 
 CLASSES = {
     "NTT": ("row_forward", "column_forward"), "INTT": ("row_inverse", "column_inverse"),
@@ -47,15 +48,20 @@ def read_launches(csv_text: str) -> list[dict]:
     return list(launches.values())
 
 
-def bootstrap(csv_text: str, ratios: dict[str, dict[str, float]]) -> dict:
-    """Sums by class without and with the unit."""
+def bootstrap(
+    csv_text: str, ratios: dict[str, dict[str, float]], slower: Callable[[str], float] = lambda _: 1.0
+) -> dict:
+    """Sums by class without and with the unit; `slower`: times of a kernel on another GPU, of these."""
     launches = read_launches(csv_text)
     by_class: dict[str, dict[str, float]] = {}
     for entry in launches:
         zero = {"launches": 0, "base": 0, "with": 0, "us": 0, "with_us": 0}
         own = by_class.setdefault(class_of(entry["kernel"]), zero)
         ratio = ratios.get(entry["kernel"], SAME)
-        instructions, us = entry["smsp__inst_executed.sum"], entry["gpu__time_duration.sum"] / 1e3
+        instructions, us = (
+            entry["smsp__inst_executed.sum"],
+            slower(entry["kernel"]) * entry["gpu__time_duration.sum"] / 1e3,
+        )
         own["launches"] += 1
         own["base"] += instructions
         own["with"] += instructions * ratio["instructions"]

@@ -17,7 +17,8 @@ RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
 KIND = "crenel-fhecore-synthesis"
 COMMAND = (
     "./run fhecore-syn lazy_pe lazy_reduce lazy_periphery array_periphery_half lazy_periphery_half "
-    "modmul_pe_seq --check --out bench/results/fhecore-asap7-frontier.json"
+    "modmul_pe_seq lazy_pe_32 lazy_reduce_32 lazy_periphery_32 --check "
+    "--out bench/results/fhecore-asap7-frontier.json"
 )
 UNITS, DIE = 432, 826.0  # tensor cores of an A100, mm2 of its die
 COLUMNS = 8
@@ -25,7 +26,8 @@ COLUMNS = 8
 
 @dataclass(frozen=True)
 class Shape:
-    """An array: the netlists in it with their numbers, edges between tiles, edges to the last element."""
+    """An array: the netlists in it with their numbers; edges from a tile of 16 steps to the next, and to its
+    last element."""
 
     title: str
     netlists: dict[str, int]
@@ -47,6 +49,12 @@ SHAPES = (
         44 + 15 * (TURNS - 1),
     ),
     Shape(f"{ONCE}, 16x8", {"lazy_pe": 128, "lazy_periphery": 1, **LAZY}, 16, 49),
+    Shape(
+        f"{ONCE}, 16x8, sums over 32 steps",
+        {"lazy_pe_32": 128, "lazy_periphery_32": 1, "lazy_reduce_32": COLUMNS},
+        16,
+        50,
+    ),
     Shape(f"{ONCE}, 8x8", {"lazy_pe": 64, "lazy_periphery_half": 1, **LAZY}, 16 * PASSES, 57),
 )
 
@@ -76,6 +84,37 @@ def speedup(target: str, interval: int, data: Path) -> str:
         return report.NOT
     found = report.means(operations, lambda o: o["base_us"] / o["with_us"][str(interval)])
     return ", ".join(f"{mean:.2f}" for _, mean in found)
+
+
+ACTIVITY = "fhecore-asap7-activity.json"
+ELEMENTS = 16 * COLUMNS
+# Arrays of 16x8 by the element, and the reduction of a column.
+SWITCHED = (
+    (EVERY, "modmul_pe_cs", None),
+    (f"{EVERY} by one multiplier", "modmul_pe_seq", None),
+    (ONCE, "lazy_pe", "lazy_reduce"),
+    (f"{ONCE}, sums over 32 steps", "lazy_pe_32", "lazy_reduce_32"),
+)
+
+
+def activity(_: Path, folder: Path = RESULTS) -> str:
+    """Capacitance that switches for one product of an array of 16x8, its periphery left out."""
+    path = folder / ACTIVITY
+    if not path.exists():
+        return f"{report.NOT}\n"
+    found = {r["design"]: r for r in json.loads(path.read_text())["results"]}
+    rows, first = [], None
+    for title, element, column in SWITCHED:
+        if not {element, column or element} <= set(found):
+            rows.append([title, *[report.NOT] * 3])
+            continue
+        own, other = found[element], found[column] if column else None
+        each = [own["edges_a_step"] * own[key] + (COLUMNS / ELEMENTS * other[key] if other else 0.0)
+                for key in ("switched_ff", "clock_ff")]  # fmt: skip
+        first = first or sum(each)
+        rows.append([title, f"{each[0]:,.0f}", f"{each[1]:,.0f}", f"{sum(each) / first:.2f}"])
+    head = ["array", "signals, fF a product", "clock pins, fF a product", "of the first"]
+    return report.table(head, rows)
 
 
 def table(data: Path, folder: Path = RESULTS) -> str:

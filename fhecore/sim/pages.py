@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOC = ROOT / "fhecore" / "doc"
 REPORTS = {DOC / f"report-{target}.md": target for target in ("h200", "a100")}
 PAGES = (DOC / "model.md", ROOT / "docs" / "guide" / "fhecore.md")
-MARKED = re.compile(r"(<!-- fhecore\.sim: ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+MARKED = re.compile(r"(<!-- fhecore\.sim: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 class PageError(ValueError):
@@ -43,9 +43,8 @@ def _record(name: str, data: Path) -> dict | None:
     return found if found["fingerprint"] == validation["fingerprint"] else None
 
 
-def _workloads(data: Path) -> str:
-    found = _record("workloads-h200.json", data)
-    return report.workloads_table(found)
+def _workloads(target: str) -> Callable[[Path], str]:
+    return lambda data: report.workloads_table(_record(f"workloads-{target}.json", data))
 
 
 def _reference(data: Path) -> str:
@@ -56,8 +55,9 @@ def _reference(data: Path) -> str:
 
 
 BLOCKS: dict[str, Callable[[Path], str]] = {
-    "beside": report.beside_table, "errors": _errors, "workloads": _workloads, "reference": _reference,
-    "frontier": frontier.table,
+    "beside": report.beside_table, "errors": _errors, "workloads": _workloads("h200"),
+    "workloads-a100": _workloads("a100"), "reference": _reference, "frontier": frontier.table,
+    "activity": frontier.activity,
 }  # fmt: skip
 
 

@@ -105,7 +105,7 @@ def workloads_table(found: dict | None) -> str:
     """Workloads composed from their schedules, beside what was measured and the paper's ratios."""
     if found is None:
         return f"{NOT}\n"
-    theirs = {"lr": "LR", "resnet20": "ResNet20", "bert-tiny": "BERT-Tiny"}
+    theirs = {"bootstrap": "Bootstrap", "lr": "LR", "resnet20": "ResNet20", "bert-tiny": "BERT-Tiny"}
     rows = []
     for w in found["workloads"]:
         base, after = (sum(c[k] for c in w["classes"].values()) for k in ("base", "with"))

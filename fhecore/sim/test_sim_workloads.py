@@ -80,10 +80,11 @@ def test_schedules_count_launches_and_no_copies():
     assert schedules.counted(records) == [["tensor", 4, 1, 0, 800, 2], ["tensor", 5, 1, 0, 1000, 1]]
 
 
-def test_the_record_is_what_the_schedules_give():
+@pytest.mark.parametrize("target", ["h200", "a100"])
+def test_the_record_is_what_the_schedules_give(target):
     """Committed figures can be computed again from what is committed."""
-    kept = json.loads((params.DATA / "workloads-h200.json").read_text())
-    again = workloads.workloads("h200")
+    kept = json.loads((params.DATA / f"workloads-{target}.json").read_text())
+    again = workloads.workloads(target)
     assert [w["name"] for w in kept["workloads"]] == [w["name"] for w in again["workloads"]]
     for a, b in zip(kept["workloads"], again["workloads"], strict=True):
         for name, sums in a["classes"].items():
@@ -104,8 +105,49 @@ def test_a_workload_that_is_off_is_refused(tmp_path):
     found = next(w for w in workloads.workloads("h200", results=tmp_path)["workloads"] if w["name"] == "lr")
     assert "off" in found["refused"] and all("us" not in c for c in found["classes"].values())
     assert report.REFUSED in report.workloads_table({"workloads": [found]})
-    other = workloads.workloads("a100", results=tmp_path)["workloads"]
-    assert all("us" not in c and "base" in c for w in other for c in w["classes"].values())
+    other = {w["name"]: w for w in workloads.workloads("a100", results=tmp_path)["workloads"]}
+    assert "on the H200" in other["lr"]["refused"] and other["lr"]["measured_us"] is None
+    assert all("us" not in c and "base" in c for c in other["lr"]["classes"].values())
+    assert all("us" in c for c in other["resnet20"]["classes"].values())
+
+
+def operation(name, us):
+    return {"name": name, "rows": [{"kernel": kernel, "base_us": time} for kernel, time in us]}
+
+
+def test_times_of_another_gpu_are_the_models_ratio():
+    here = {
+        "operations": [operation("hemult_47", [("tensor", 2.0), ("row_divide", 1.0), ("row_divide", 3.0)])]
+    }
+    there = {
+        "operations": [operation("hemult_47", [("tensor", 5.0), ("row_divide", 4.0), ("row_divide", 4.0)])]
+    }
+    found = workloads.slower(there, here)
+    assert found == {47: {"tensor": 2.5, "row_divide": 2.0, "row_forward": 2.0}}
+    assert workloads.slower_at(found, "row_forward", 20) == 2.0
+    assert workloads.slower_at(found, "unheard", 20) == 2.5  # as what only moves data
+    flat = workloads.Affine(0.0, 1.0, 0.0)
+    cost = {"row_divide": workloads.Cost(flat, flat, flat, flat)}
+    by_limbs = {47: {"row_divide": SMALL}}
+    launches = {"name": "x", "launches": [["row_divide", 10, 1, 0, 0, 1]]}
+    one, two = (workloads.composed(launches, cost, by_limbs, t)["classes"] for t in (None, found))
+    (one,), (two,) = one.values(), two.values()
+    assert two["us"] == 2 * one["us"] and two["with_us"] == 2 * one["with_us"] and two["base"] == one["base"]
+    there["operations"][0]["rows"][0]["kernel"] = "other"
+    with pytest.raises(bootstrapping.ComposeError, match="other is not tensor"):
+        workloads.slower(there, here)
+
+
+def test_the_a100_has_its_own_bootstrapping():
+    """Slower without the unit than the measured one, by no more than the slowest kernel."""
+    kept, h200 = (json.loads((params.DATA / f"{name}.json").read_text())
+                  for name in ("workloads-a100", "predictions-h200"))  # fmt: skip
+    own = kept["workloads"][0]
+    factor = (
+        sum(c["us"] for c in classes.values()) for classes in (own["classes"], h200["bootstrap"]["classes"])
+    )
+    there, here = factor
+    assert own["name"] == "bootstrap" and 1.5 < there / here < 3
 
 
 def test_where_a_variant_reaches_the_papers_time():

@@ -21,6 +21,7 @@ ARRAY = ("fhecore_array.v", "fhecore_delay.v", "fhecore_or.v")
 TENSOR = (*BLOCKS, "leading_zeros.v", "compound_adder.v", "tensor_fma.v", "tensor_int8.v")
 NEIGHBOURS = tuple((f"{n}_in", f"{n}_out") for n in ("a", "b", "valid", "first", "last", "bank"))
 LAZY = (*ARRAY[1:], "lazy_array.v", "lazy_pe.v", "lazy_reduce.v")
+DEEP = {"G": 5}  # sums over 2^5 steps
 TENSOR_NEIGHBOURS = tuple((f"{n}_in", f"{n}_out") for n in ("a", "b", "valid", "first", "last", "format"))
 TENSOR_PERIOD = 640  # below the 709 ps of the A100's boost clock
 SEQUENTIAL_PERIOD = 640
@@ -85,6 +86,19 @@ def designs(width: int = 32, rows: int = 16, cols: int = 8) -> dict[str, Design]
                 "lazy_periphery", "lazy_array", LAZY, {**w, "R": rows, "C": cols}, still=constants,
                 blocks=("lazy_pe", "lazy_reduce"),
                 note=f"{rows}x{cols} array of these, without elements and reductions",
+            ),
+            Design(
+                "lazy_pe_32", "lazy_pe", (*BLOCKS, "lazy_pe.v"), {**w, **DEEP}, NEIGHBOURS, period=540,
+                note="lazy_pe for sums over 32 steps",
+            ),
+            Design(
+                "lazy_reduce_32", "lazy_reduce", (*BLOCKS, "lazy_reduce.v"), {**w, **DEEP}, still=constants,
+                period=540, note="the reduction of a column of these",
+            ),
+            Design(
+                "lazy_periphery_32", "lazy_array", LAZY, {**w, **DEEP, "R": rows, "C": cols}, still=constants,
+                blocks=("lazy_pe", "lazy_reduce"),
+                note=f"{rows}x{cols} array for sums over 32 steps, without elements and reductions",
             ),
             *(
                 Design(

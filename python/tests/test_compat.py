@@ -7,26 +7,21 @@ Migration line in CHANGELOG.md (docs/reference/releases.md, "Files").
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import crenel
-from crenel import ckks, nn, tfhe
+from crenel import bridge, ckks, nn, tfhe
 from crenel.workloads import EncryptedValues, checkpoint
+from crenel.workloads.regression.state import TrainingState
+from crenel.workloads.regression.tables import EncryptedTable
+from crenel.workloads.regression.training import EncryptedScores
+from crenel.workloads.sorting import running
 
 COMPAT = Path(__file__).resolve().parents[2] / "tests" / "compat"
 VERSIONS = sorted(folder.name for folder in COMPAT.iterdir() if (folder / "values.json").is_file())
-# Files of every kind that there is, by what stands before the first dot.
-KINDS = {
-    *(f"ckks-{kind}" for kind in ("params", "secret_key", "public_key", "evaluation_keys", "ciphertext")),
-    *(f"ckks-{kind}" for kind in ("product", "plaintext", "array", "checkpoint")),
-    *(f"tfhe-{kind}" for kind in ("params", "secret_key", "evaluation_keys", "messages", "integers")),
-    *(f"nn-{kind}" for kind in ("program", "client", "secret_key", "sample", "scores")),
-    *("values", "values-secret_key"),
-}
 CLOSE = 2**-9  # fifty times the largest error seen; what is wrong is off by its whole size
 pytestmark = pytest.mark.filterwarnings("ignore::crenel.InsecureParametersWarning")
 
@@ -72,9 +67,9 @@ def test_this_version_or_one_before_it_is_kept():
     assert max(numbers) <= tuple(map(int, released.split(".")))
 
 
-def test_every_kind_is_kept(kept):
-    names = {file.name.partition(".")[0] for file in kept.folder.glob("*.safetensors")}
-    assert names == {name.partition(".")[0] for name in kept.values["files"]} and names >= KINDS
+def test_every_file_has_its_values(kept):
+    """And the kinds are all: test_compat_kinds.py."""
+    assert {file.name for file in kept.folder.glob("*.safetensors")} == set(kept.values["files"])
     assert kept.values["version"] == kept.folder.name
 
 
@@ -139,7 +134,7 @@ def test_tfhe(kept):
     assert (client.decrypt(ev.lut(messages, lambda t: (t * t + 1) % 16)) == (expected**2 + 1) % 16).all()
 
 
-def read_stored(kept):
+def test_stored_arrays(kept):
     params = tfhe.Params.from_bytes(kept.data("stored-params"), allow_insecure=True)
     context = tfhe.Context(params, device="cpu")
     client = context.client_from_secret_key(kept.data("stored-secret_key"))
@@ -153,22 +148,52 @@ def read_stored(kept):
     assert ev.compress(client.encrypt([1], bits=4), lists=True).lists  # the key packs
 
 
-def test_stored_arrays(kept):
-    if "stored-lists.safetensors" not in kept.values["files"]:
-        pytest.skip("arrays in storage came after 0.1.0")
-    read_stored(kept)
+def test_keys_of_the_bridge(kept):
+    """Numbers go to TFHE by kept keys, and values of a table come back."""
+    sets = (kept.value(f"bridge-{scheme}_secret_key", "params") for scheme in ("ckks", "tfhe"))
+    context = ckks.Context(ckks.preset(next(sets), allow_insecure=True), device="cpu")
+    small = tfhe.Context(tfhe.preset(next(sets), allow_insecure=True), device=context.device)
+    client = context.client_from_secret_key(kept.data("bridge-ckks_secret_key"))
+    holder = small.client_from_secret_key(kept.data("bridge-tfhe_secret_key"))
+    keys = bridge.keys_from_bytes(context, small, kept.data("bridge-keys"))
+    numbers = context.ciphertext_from_bytes(kept.data("bridge-numbers"))
+    low, step, messages = (kept.value("bridge-numbers", what) for what in ("low", "step", "messages"))
+    world = bridge.Bridge(context, small, slots=len(messages))
+    ev = context.evaluator(client.evaluation_keys(**world.key_options()))
+    across = world.crossing(ev, small.evaluator(holder.evaluation_keys()), keys)
+    crossed = across.to_messages(numbers, low=low, step=step)
+    assert (holder.decrypt(crossed) == messages).all()
+    table = np.arange(16) / 8 - 1  # which messages stand for
+    back = client.decrypt(across.to_slots(crossed, table))
+    assert np.abs(back - table[messages]).max() < 2**-7  # steps are 2^-3
 
 
-def test_stored_arrays_of_this_version(tmp_path, monkeypatch):
-    """What the next release keeps is what is read."""
-    monkeypatch.syspath_prepend(str(COMPAT))
-    import make
+def test_what_workloads_keep_and_send(kept):
+    params = ckks.Params.from_bytes(kept.data("training-params"), allow_insecure=True)
+    context = ckks.Context(params, device="cpu")
+    client = context.client_from_secret_key(kept.data("training-secret_key"))
+    table = EncryptedTable.from_bytes(context, [kept.data("training-table")])
+    assert (table.what, table.rows) == ("labels", (kept.value("training-table", "rows"),))
+    same(client.decrypt(table.blocks[0]), kept.slots("training-table"))
+    state = TrainingState.from_bytes(context, kept.data("training-state"))
+    assert state.iteration == kept.value("training-state", "iteration") and state.inner is not None
+    for found, expected in zip(
+        (state.ahead, state.weights, state.inner), kept.slots("training-state"), strict=True
+    ):
+        same(client.decrypt(found), expected)
+    scores = EncryptedScores.from_bytes(context, kept.data("training-scores"))
+    assert scores.iteration == kept.value("training-scores", "iteration")
+    same(client.decrypt(scores.blocks[0]), kept.slots("training-scores"))
+    _, progress, parts = checkpoint.unpacked(kept.data("training-sort"), context, running.KIND)
+    assert progress == {"rounds": kept.value("training-sort", "rounds")}
+    same(client.decrypt(parts["column 0"]), kept.slots("training-sort"))
 
-    out = make.Writer(tmp_path)
-    make.stored(out, np.random.default_rng())
-    out.close()
-    monkeypatch.setattr(sys.modules[__name__], "COMPAT", tmp_path.parent)
-    read_stored(Kept(tmp_path.name))
+
+def test_what_a_client_of_a_function_is_given(kept):
+    document, _ = nn.archive.unpacked(kept.data("service-function"), "function")
+    assert document == kept.value("service-function", "document")
+    params = ckks.Params.from_bytes(bytes.fromhex(document["params"]), allow_insecure=True)
+    assert params.log_n == 10
 
 
 def test_a_network(kept):

@@ -11,9 +11,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from browser_world import chromium, missing
 from needed import needs
 
 import crenel
+
+try:
+    from playwright.sync_api import Page, sync_playwright
+
+    NO_BROWSER = ""
+except ImportError as error:
+    NO_BROWSER = f"{error}: pip install -r requirements/web.txt"
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -73,6 +81,86 @@ def test_search_and_pictures_are_in_it(site):
     assert pictures.count('<figure class="picture') == sum("picture." in name for name in blocks.BLOCKS) + 1
     first = (site / "index.html").read_text(encoding="utf-8")
     assert "gates a second" in first and "What it reaches" in first
+
+
+MAIN = (
+    "index", "guide/getting-started", "guide/nn", "guide/fhecore", "theory/attention", "theory/bridge",
+    "reference/comparison", "reference/pictures", "reference/reproduction",
+)  # fmt: skip
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+# What a reader sees of a page: how far it reaches to the right of the window, formulas without room or of the
+# colour behind them, and tables that are cut.
+SEEN = """() => {
+  const light = (colour) => { const [r, g, b] = colour.match(/[\\d.]+/g); return (+r + +g + +b) / 3; };
+  const behind = light(getComputedStyle(document.body).backgroundColor);
+  const closed = (m) => m.closest("details:not([open])");
+  const formulas = [...document.querySelectorAll("article math")].filter((m) => !closed(m));
+  return {
+    beyond: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    formulas: formulas.length,
+    unseen: formulas.filter((m) => {
+      const box = m.getBoundingClientRect();
+      return box.width < 2 || box.height < 5 || Math.abs(light(getComputedStyle(m).color) - behind) < 80;
+    }).map((m) => m.textContent),
+    cut: [...document.querySelectorAll("article .wide")].filter((t) => t.scrollWidth > t.clientWidth).length,
+    dark: behind < 128,
+  };
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if NO_BROWSER:
+        missing(NO_BROWSER)
+    program = chromium()
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+def searched(tab: Page, word: str, narrow: bool) -> int:
+    """Results that the page's own search shows, as somebody types."""
+    if narrow:
+        tab.click("label[for=__search]")
+    tab.click("[data-md-component=search-query]")
+    tab.keyboard.type(word)
+    tab.wait_for_selector(".md-search-result__item a", timeout=60_000)
+    return tab.locator(".md-search-result__item").count()
+
+
+@needs_stub
+@pytest.mark.parametrize(("size", "scheme"), [(WIDE, "light"), (WIDE, "dark"), (NARROW, "light")])
+def test_pages_in_a_browser(site, browser, size, scheme):
+    """From the folder, without a server: as wide as the window, formulas seen, search answers, no error."""
+    errors: list[str] = []
+    tab = browser.new_page(viewport=size, color_scheme=scheme)
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    formulas = 0
+    for page in MAIN:
+        tab.goto((site / f"{page}.html").as_uri())
+        seen = tab.evaluate(SEEN)
+        assert seen["beyond"] <= 0 and not seen["unseen"], (page, seen)
+        assert seen["dark"] == (scheme == "dark")
+        assert page != "index" or size is NARROW or seen["cut"] == 0  # what it reaches is seen at once
+        formulas += seen["formulas"]
+    assert formulas > 50
+    tab.goto((site / "index.html").as_uri())
+    assert searched(tab, "bootstrapping", size is NARROW) > 3
+    assert not errors
+    tab.close()
+
+
+@needs_stub
+def test_what_is_looked_for_in_a_browser_is_found(site, browser):
+    """A page that is too wide, with a formula that nobody sees."""
+    tab = browser.new_page(viewport=NARROW)
+    tab.goto((site / "theory" / "bridge.html").as_uri())
+    tab.evaluate("() => { document.querySelector('article p').style.width = '900px' }")
+    tab.evaluate("() => { document.querySelector('article math').style.color = 'white' }")
+    seen = tab.evaluate(SEEN)
+    assert seen["beyond"] > 0 and len(seen["unseen"]) == 1
+    tab.close()
 
 
 def test_a_formula_that_is_not_understood_is_an_error():

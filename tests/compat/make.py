@@ -2,8 +2,9 @@
 
     python tests/compat/make.py
 
-Run once for a release. Files of a version are never written again: python/tests/test_compat.py reads them
-with every later version. The keys are toys, of insecure sets, and protect nothing.
+Run for a release, and before it for a kind that came since: only files that are not there are written, none
+again. python/tests/test_compat.py reads them with every later version. The keys are toys, of insecure sets,
+and protect nothing.
 """
 
 from __future__ import annotations
@@ -17,27 +18,36 @@ from pathlib import Path
 import numpy as np
 
 import crenel
-from crenel import ckks, nn, tfhe
+from crenel import bridge, ckks, nn, tfhe
+from crenel.serve.programs import Function
 from crenel.workloads import checkpoint, encrypt_values
+from crenel.workloads.regression.state import TrainingState
+from crenel.workloads.regression.tables import EncryptedTable
+from crenel.workloads.regression.training import EncryptedScores
+from crenel.workloads.sorting import running
 
 FOLDER = Path(__file__).resolve().parent
 warnings.simplefilter("ignore", crenel.InsecureParametersWarning)
 
 
 class Writer:
-    """A folder that takes files, and the values that stand in them."""
+    """A folder that takes files, and the values that stand in them. What it had stays as it was."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.values: dict[str, object] = {}
+        self.facts = folder / "values.json"
+        had = json.loads(self.facts.read_text(encoding="utf-8"))["files"] if self.facts.exists() else {}
+        self.values: dict[str, object] = had
 
     def put(self, file: str, data: bytes, /, **values: object) -> None:
+        if file in self.values:
+            raise FileExistsError(f"{file} of {self.folder.name} is there: it is never written again")
         (self.folder / file).write_bytes(data)
         self.values[file] = values
 
     def close(self) -> None:
         text = json.dumps({"version": crenel.__version__, "files": self.values}, indent=1)
-        (self.folder / "values.json").write_text(text + "\n", encoding="utf-8")
+        self.facts.write_text(text + "\n", encoding="utf-8")
 
 
 def pairs(values: np.ndarray) -> list[list[float]]:
@@ -131,16 +141,64 @@ def network(out: Writer, rng: np.random.Generator) -> None:
     out.put("nn-scores.safetensors", server.run(sent).to_bytes(), scores=scores.tolist())
 
 
+def crossing(out: Writer, rng: np.random.Generator) -> None:
+    """Keys of the bridge, with both secrets and numbers on the grid that a table reads."""
+    context = ckks.Context(ckks.preset("toy-boot40", allow_insecure=True), device="cpu")
+    small = tfhe.Context(tfhe.preset("toy-lut4g4", allow_insecure=True), device=context.device)
+    client, holder = context.keygen(), small.keygen()
+    world = bridge.Bridge(context, small, slots=16)
+    read = rng.integers(0, 16, 16)
+    sent = client.encrypt(read / 8 - 1, slots=16, level=world.level)
+    out.put("bridge-ckks_secret_key.safetensors", client.export_secret_key(), params="toy-boot40")
+    out.put("bridge-tfhe_secret_key.safetensors", holder.export_secret_key(), params="toy-lut4g4")
+    out.put("bridge-keys.safetensors", bridge.make_keys(client, holder).to_bytes())
+    out.put("bridge-numbers.safetensors", sent.to_bytes(), low=-1.0, step=1 / 8, messages=read.tolist())
+
+
+def training(out: Writer, rng: np.random.Generator) -> None:
+    """What workloads keep and send: a table's block, a training's state, its scores, a sort under way."""
+    params = ckks.Params(log_n=10, scale_bits=28, depth=1, alpha=4, allow_insecure=True)
+    client = ckks.Context(params, device="cpu").keygen()
+    x = rng.uniform(-1, 1, (4, 16))
+    a, b, c, d = (client.encrypt(v, slots=16, level=0) for v in x)
+    table = EncryptedTable("labels", [a], (9,))
+    state = TrainingState(7, a, b, c, (9,), {"model": "compat"})
+    scores = EncryptedScores([d], (9,), 7, "compat")
+    rounds = checkpoint.packed(running.KIND, {"program": "compat"}, {"rounds": 3}, {"column 0": d})
+    out.put("training-params.safetensors", params.to_bytes())
+    out.put("training-secret_key.safetensors", client.export_secret_key())
+    out.put("training-table.safetensors", table.to_bytes()[0], slots=pairs(x[0]), rows=9)
+    out.put("training-state.safetensors", state.to_bytes(), slots=[pairs(v) for v in x[:3]], iteration=7)
+    out.put("training-scores.safetensors", scores.to_bytes(), slots=pairs(x[3]), iteration=7)
+    out.put("training-sort.safetensors", rounds, slots=pairs(x[3]), rounds=3)
+
+
+def service(out: Writer, rng: np.random.Generator) -> None:
+    """What a client of a served function is given."""
+    params = ckks.Params(log_n=10, scale_bits=28, depth=1, alpha=4, allow_insecure=True)
+    turn = int(rng.integers(1, 16))
+    served = Function("turned", params, lambda ev, x: ev.rotate(x, turn), rotations=(turn,))
+    out.put("service-function.safetensors", served.client_file, document=served.document)
+
+
+PARTS = {
+    "ckks": numbers, "values": sorting, "tfhe": messages, "stored": stored, "bridge": crossing, "nn": network,
+    "training": training, "service": service,
+}  # fmt: skip
+
+
 def main() -> int:
     folder = FOLDER / crenel.__version__
-    if folder.exists():
-        print(f"{folder.name} is there: files of a version are never written again", file=sys.stderr)
-        return 1
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     out = Writer(folder)
+    there = {name.partition("-")[0].partition(".")[0] for name in out.values}
+    missing = [part for part in PARTS if part not in there]
+    if not missing:
+        print(f"{folder.name} has every kind: files of a version are never written again", file=sys.stderr)
+        return 1
     rng = np.random.default_rng(2026)
-    for part in (numbers, sorting, messages, stored, network):
-        part(out, rng)
+    for part in missing:
+        PARTS[part](out, rng)
     out.close()
     print(f"{sum(f.stat().st_size for f in folder.iterdir()):,} bytes in {folder}")
     return 0

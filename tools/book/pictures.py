@@ -30,14 +30,15 @@ def roofline() -> str:
             if work["multiply_adds"]:
                 at = (work["multiply_adds"] / work["bytes"], work["multiply_adds"] / work["bound"] / 1e12)
                 axes.plot(*at, "o", color=COLOURS[2 + i % 6])
-                axes.annotate(work["name"].replace("_", " "), at, xytext=(6, -11), textcoords="offset points")
+                name = work["name"].replace("_", " ")  # beyond the bounds, where nothing else is drawn
+                axes.annotate(name, at, xytext=(-7, 4), textcoords="offset points", ha="right")
         total = account["total"]
         at = (
             total["multiply_adds"] / total["bytes"],
             total["multiply_adds"] / (row["latency_us"] / 1e6) / 1e12,
         )
         axes.plot(*at, "*", markersize=13, color=COLOURS[3])
-        axes.annotate("whole bootstrap, measured", at, xytext=(-40, -18), textcoords="offset points")
+        axes.annotate("whole bootstrap, measured", at, xytext=(9, -12), textcoords="offset points")
         axes.set_xlabel("core products a byte of L2 traffic")
         axes.set_ylabel("10¹² core products a second")
         axes.legend(loc="lower right")

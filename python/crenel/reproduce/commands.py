@@ -189,6 +189,8 @@ def _hardware() -> dict[str, Command]:
     }
     for part, file in (("schedules", "fhecore-schedules"), ("workloads", "fhecore-workloads-h200")):
         out[f"fhecore-{part}"] = _run("fhecore-sim", part, "--out", f"{{out}}/{file}.json", devices=())
+    a100 = ("--target", "a100", "--out", "{out}/fhecore-workloads-a100.json")
+    out["fhecore-workloads-a100"] = _run("fhecore-sim", "workloads", *a100, devices=())
     for name, designs in SYNTHESES.items():
         told = (*designs, "--check", "--out", f"{{out}}/fhecore-asap7{name}.json")
         out[f"fhecore-syn{name}"] = replace(

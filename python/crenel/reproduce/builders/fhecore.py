@@ -82,9 +82,9 @@ def limbs_of(data: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(o["name"].rpartition("_")[2] for o in data["operations"]))
 
 
-def workload_records(work: Work) -> list[tuple[str, dict[str, Any]]]:
-    """Composed workloads."""
-    found = work.results.of_kind("fhecore-workloads")
+def workload_records(work: Work, targets: Sequence[str] = ("h200",)) -> list[tuple[str, dict[str, Any]]]:
+    """Composed workloads of these targets, noted as sources."""
+    found = [r for r in work.results.of_kind("fhecore-workloads") if r[1]["target"] in targets]
     for file, data in found:
         work.source(
             file, f"workloads composed from their schedules, target {TARGETS[data['target']]}", SIMULATED
@@ -139,11 +139,10 @@ def instructions(work: Work) -> None:
             rows.append(("Bootstrap, boot40", round(base), round(after), base / after))
             pairs["bootstrap"] = base / after
     for _, record in workload_records(work):
-        if record["target"] == "h200":
-            for w in record["workloads"]:
-                base, after = (sum(c[k] for c in w["classes"].values()) for k in ("base", "with"))
-                rows.append((f"{w['title']}, by composition", round(base), round(after), base / after))
-                pairs[w["name"]] = base / after
+        for w in record["workloads"]:
+            base, after = (sum(c[k] for c in w["classes"].values()) for k in ("base", "with"))
+            rows.append((f"{w['title']}, by composition", round(base), round(after), base / after))
+            pairs[w["name"]] = base / after
     work.table("ours", work.item.columns[:1] + ("without", "with FHEC", "ratio"), rows)
     own = [printed[n] for n in OF_ALL], [printed[n] for n in ("Bootstrap", "LR", "ResNet20", "BERT-Tiny")]
     work.table(
@@ -204,7 +203,7 @@ def sums(classes: Mapping[str, Any], key: str) -> float | None:
 def workload_times(work: Work) -> None:
     """A bootstrapping measured and scaled, workloads composed; GME's row of another paper."""
     data = predicted(work).get("h200")
-    records = {record["target"]: record for _, record in workload_records(work)}
+    records = {record["target"]: record for _, record in workload_records(work, tuple(TARGETS))}
     ups: dict[str, list[float | None]] = {}
     for target, title in TARGETS.items():
         by = {w["name"]: w["classes"] for w in records.get(target, {"workloads": []})["workloads"]}
@@ -347,10 +346,9 @@ def decomposition(work: Work) -> None:
             bars["Bootstrap, measured"] = own
             work.out.kinds.add(MEASURED)
     for _, record in workload_records(work):
-        if record["target"] == "h200":
-            for w in record["workloads"]:
-                if all("us" in c for c in w["classes"].values()):
-                    bars[w["title"]] = {n: c["us"] for n, c in w["classes"].items()}
+        for w in record["workloads"]:
+            if all("us" in c for c in w["classes"].values()):
+                bars[w["title"]] = {n: c["us"] for n, c in w["classes"].items()}
     _stacks(work, bars, "time by kernel on an H200, without the unit (Fig. 1)", "%", shares_=True)
 
 
@@ -457,9 +455,8 @@ def _both_sides(work: Work, keys: tuple[str, str], sums: tuple[str, str], title:
                 bars[f"{KINDS[kind]}{side}"] = {n: v / whole for n, v in shares(o["rows"], key).items()}
         _add_classes(bars, "Bootstrap", data.get("bootstrap", {}).get("classes", {}), sums)
     for _, record in workload_records(work):
-        if record["target"] == "h200":
-            for w in record["workloads"]:
-                _add_classes(bars, w["title"], w["classes"], sums)
+        for w in record["workloads"]:
+            _add_classes(bars, w["title"], w["classes"], sums)
     if bars:
         names = list(dict.fromkeys(n for own in bars.values() for n in own))
         rows = [(bar, *(own.get(n, 0.0) for n in names), sum(own.values())) for bar, own in bars.items()]
