@@ -7,7 +7,6 @@ namespace crenel::python {
 namespace {
 
 using circuits::BlockMatrix;
-using circuits::KeyMode;
 using ckks::BoundOperand;
 
 using BlockTransform = BoundTransform<circuits::BlockTransform>;

@@ -1,4 +1,6 @@
 // Parameters: generated, named, read from bytes.
+#include <cmath>
+
 #include "arrays.h"
 
 namespace crenel::python {
@@ -14,7 +16,7 @@ Params warned(Params params) {
   const std::string message =
       cat(label, ": about ", static_cast<int>(params.security_bits()),
           " bits of security, below 128; for tests only (log N = ", params.log_n(),
-          ", log PQ = ", static_cast<int>(params.log_pq() + 0.5), ")");
+          ", log PQ = ", std::lround(params.log_pq()), ")");
   if (PyErr_WarnEx(category.ptr(), message.c_str(), 1) < 0) throw nb::python_error();
   return params;
 }
@@ -183,8 +185,8 @@ void bind_methods(nb::class_<Params>& c) {
       .def("__repr__", [](const Params& p) {
         return cat("<ckks.Params ", p.name().empty() ? std::string("generated") : p.name(),
                    ": log N = ", p.log_n(), ", scale 2^", p.spec().log_scale, ", ",
-                   p.normal_top_level(), " levels, log PQ = ", static_cast<int>(p.log_pq() + 0.5),
-                   ", ", static_cast<int>(p.security_bits()), " bits>");
+                   p.normal_top_level(), " levels, log PQ = ", std::lround(p.log_pq()), ", ",
+                   static_cast<int>(p.security_bits()), " bits>");
       });
 }
 

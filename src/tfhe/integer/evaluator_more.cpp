@@ -39,7 +39,6 @@ using radix::Direction;
 using radix::Fill;
 using radix::Form;
 using radix::Job;
-using radix::unary;
 
 Blocks joined(Blocks first, const Blocks& second) {
   first.insert(first.end(), second.begin(), second.end());

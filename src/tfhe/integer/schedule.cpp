@@ -204,7 +204,7 @@ u64 Program::bytes() const {
   u64 sum = sizeof *this + circuit.bytes() + outputs.capacity() * sizeof(Sum);
   for (const Sum& output : outputs) sum += output.heap_bytes();
   for (const auto& round : plan.rounds) {
-    sum += sizeof round + round.capacity() * sizeof(Rotation);
+    sum += sizeof(std::vector<Rotation>) + round.capacity() * sizeof(Rotation);
     for (const Rotation& rotation : round) sum += rotation.nodes.capacity() * sizeof(u32);
   }
   return sum;
