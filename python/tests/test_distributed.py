@@ -120,9 +120,8 @@ def test_errors(joined, monkeypatch, tmp_path):
         with pytest.raises(ParameterError):
             distributed.map(task, [], **wrong)
     assert list(distributed.map(task, [])) == []
-    for first in (5, None, "text"):
-        with pytest.raises(ParameterError, match="input 0 is a"):
-            next(distributed.map(task, [first]))
+    with pytest.raises(ParameterError, match="input 0 is a NoneType"):  # and not the end of the inputs
+        next(distributed.map(distributed.Task(lambda _device: bytes), [None]))
     with pytest.raises(ParameterError, match="on_nodes"):
         distributed.program(b"", "keys", on_nodes=True)
     with pytest.raises(FileError):
@@ -183,7 +182,7 @@ def test_a_task_larger_than_rays_store_is_by_default(monkeypatch):
     print(f"{time.monotonic() - start:.1f} s")
     assert not ray.is_initialized()
     with pytest.raises(ParameterError, match="input 0 is a int"):  # whose size the store is made for
-        next(distributed.map(distributed.Task(naming), [5]))
+        next(distributed.map(distributed.Task(lambda _device: bytes), [5]))
 
     class Full:
         def __init__(self, name):
