@@ -32,8 +32,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-# Names of the account for kernels that several operations share.
-SHARED = {"scalar": ("mul_scalar", "add_scalar", "mul_add_scalar"), "binary": ("add", "sub", "mul")}
 # Kernels whose grids are (tiles, polynomials, limbs).
 BY_LIMB = ("row_inverse", "column_inverse", "row_forward", "column_forward", "row_divide")
 UNITS = {"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3}
@@ -57,8 +55,10 @@ def counted(file: Path) -> list[tuple[str, tuple[int, ...], float]]:
 
 def fits(record: Any, launch: tuple[str, tuple[int, ...], float]) -> bool:
     """May this launch be that of the account?"""
+    from crenel import ncu
+
     name, grid, _ = launch
-    if record["kernel"] != name and record["kernel"] not in SHARED.get(name, ()):
+    if ncu.function_of(record) != name:
         return False
     return name not in BY_LIMB or grid[1:] == (record["polys"], record["limbs"])
 

@@ -24,6 +24,7 @@ KIND = "crenel-boot-comparison"
 # Largest error of a slot that passes as right.
 BOUND_LOG2 = -10.0
 MEMORY_LIMIT = 16 << 30
+MESSAGE_RATIO = 5  # log2; for messages as here, uniform in [-1, 1]^2
 # Crenel's model of secrets: a dense ternary one, and an ephemeral sparse one while the modulus is raised. The
 # security level is OpenFHE's own check, which refuses log PQ above the standard's bound for N and 128 bits.
 COMMON = {
@@ -35,7 +36,7 @@ COMMON = {
 }
 # The fastest right configuration of each order. Also tried (worst error of a slot, N = 2^16 if not said):
 # * the default correction factor: refused under 2^60 for scales of 2^45 and 2^40, elsewhere it wastes bits.
-#   Best is 2^correction = first modulus / scale: 5 with CoeffsToSlots first, as Crenel's message ratio; 8
+#   Best is 2^correction = first modulus / scale: 5 with CoeffsToSlots first, as Crenel's MESSAGE_RATIO; 8
 #   with SlotsToCoeffs first, where the sine acts on slots and not on the smaller coefficients;
 # * SlotsToCoeffs first, FIXEDMANUAL: level budget (3, 3), 3 digits, 2^46: 2^-10.4, 10 % more processor time;
 #   (4, 4), 4 digits, 2^45: 2^-8.0; (3, 2) and (4, 2): not faster; (5, 3), 5 digits: 2^48 is refused;
@@ -84,7 +85,8 @@ def run_crenel(program: Path, params: str, threads: int, runs: int, quick: bool)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "crenel.json"
         command = [program, "--device", "cpu", "--params", params, "--runs", str(runs), "--json", out]
-        _, peak = run(command + (["--quick"] if quick else []), threads)
+        command += ["--ratio", str(MESSAGE_RATIO), *["--quick"] * quick]
+        _, peak = run(command, threads)
         data = json.loads(out.read_text())
     row, precision, setup = data["results"][0], data["precision"], data.get("setup", {})
     return {

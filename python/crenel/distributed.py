@@ -146,14 +146,17 @@ def _mapped(
     ray: Any, task: Task, inputs: Iterable[bytes], device: str, workers: int, ahead: int, waiting: int
 ) -> Iterator[bytes]:
     source = iter(inputs)
-    first = next(source, None)
-    if first is None:
+    try:
+        first = next(source)
+    except StopIteration:
         return
+    # What is no bytes is refused by `Dispatch`, with its place.
+    size = memoryview(first).nbytes if isinstance(first, (bytes, bytearray, memoryview)) else 0
     # As an array: a worker reads it where Ray's store has it, without a copy.
     sent = np.frombuffer(ray.cloudpickle.dumps(task), dtype=np.uint8)
     ours = not ray.is_initialized()
     if ours:
-        _init(ray, workers, sent.nbytes + 2 * (ahead * workers + 1) * len(first))
+        _init(ray, workers, sent.nbytes + 2 * (ahead * workers + 1) * size)
     crew = None
     try:
         crew = _Crew(ray, sent, device, workers)

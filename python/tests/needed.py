@@ -1,8 +1,9 @@
 """What some tests need and the library does not: packages of requirements/, programs of the system.
 
-Where it is missing, the test is skipped with what to install. CRENEL_REQUIRE makes that a failure: by the name
-of the group of packages, or by `packages` for all groups that ./run test installs (tools/runner/extras.py).
-"""  # noqa: E501
+Where it is missing, the test is skipped with what to install. CRENEL_REQUIRE makes that a failure: by the
+name of the group of packages, or by `packages` for all groups that ./run test installs
+(tools/runner/extras.py).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def lacking(group: str, reason: str) -> None:
 
 
 def needs(group: str, *modules: str) -> Any:
-    """The first of these modules, which packages of requirements/<group>.txt have; all of them can be imported."""  # noqa: E501
+    """The first of these modules, of packages of requirements/<group>.txt; all of them can be imported."""
     found = []
     for name in modules:
         try:

@@ -100,7 +100,10 @@ def test_each_worker_has_a_gpu_that_ray_chose(joined, tmp_path):
         import time
 
         def run(data):
-            time.sleep(0.05)
+            (tmp_path / f"{os.getpid()}").touch()
+            end = time.monotonic() + 60
+            while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < end:
+                time.sleep(0.01)  # one that begins late has its share all the same
             return f"{device} {os.environ['CUDA_VISIBLE_DEVICES']}".encode()
 
         return run
@@ -117,6 +120,8 @@ def test_errors(joined, monkeypatch, tmp_path):
         with pytest.raises(ParameterError):
             distributed.map(task, [], **wrong)
     assert list(distributed.map(task, [])) == []
+    with pytest.raises(ParameterError, match="input 0 is a NoneType"):  # and not the end of the inputs
+        next(distributed.map(distributed.Task(lambda _device: bytes), [None]))
     with pytest.raises(ParameterError, match="on_nodes"):
         distributed.program(b"", "keys", on_nodes=True)
     with pytest.raises(FileError):
@@ -176,6 +181,8 @@ def test_a_task_larger_than_rays_store_is_by_default(monkeypatch):
     assert list(distributed.map(task, [b"0", b"%d" % (len(blob) - 8)])) == [blob[:8], blob[-8:]]
     print(f"{time.monotonic() - start:.1f} s")
     assert not ray.is_initialized()
+    with pytest.raises(ParameterError, match="input 0 is a int"):  # whose size the store is made for
+        next(distributed.map(distributed.Task(lambda _device: bytes), [5]))
 
     class Full:
         def __init__(self, name):

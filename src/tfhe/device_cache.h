@@ -5,29 +5,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 
 #include "core/watch_lock.h"
 #include "crenel/device/device.h"
+#include "tfhe/content_key.h"
 
 namespace crenel::tfhe {
-
-/// Fixed-width bytes of integers that state a content.
-class ContentKey {
- public:
-  explicit ContentKey(const char* kind) : text_(kind) {}
-  ContentKey& add(u64 x) { return add(std::span(&x, 1)); }
-  template <class T>
-  ContentKey& add(std::span<T> words) {
-    text_.append(reinterpret_cast<const char*>(words.data()), words.size_bytes());
-    return *this;
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
 
 /// Arrays by content, the least recently used dropped first where there are bounds. Work queued
 /// with an array that is dropped is safe: its memory returns to the stream's pool in stream order.

@@ -54,9 +54,10 @@ def run(
     Parameters
     ----------
     programs, settings, host : as of `running`
-    device : also "auto": every GPU, or else the CPU
+    device : as of `running`; of a cluster that is joined, "cuda" is its GPUs that nobody uses, and
+        "cuda:0" is refused
     port : of HTTP
-    workers : that compute; with several GPUs and "auto" of the engine `local`, on each
+    workers : that compute; with "auto" and "cuda", on each GPU
     engine : what runs them
 
     Raises as `running`; UnsupportedError for Ray where it is missing.

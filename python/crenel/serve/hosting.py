@@ -82,9 +82,9 @@ def running(
     ----------
     programs : files of `crenel.nn.Program.save`, ``module:attribute`` of a `Function`, or such objects
     settings : default `Settings()`
-    device : of the workers: "cpu", "ref", "cuda:0", ...; "auto": every GPU, or else the CPU
+    device : of the workers: "cpu", "ref", "cuda:0", ...; "cuda": every GPU; "auto": the same, or else the CPU
     host, port : where it listens for HTTP; port 0 takes a free one
-    workers : processes that compute, each with the device
+    workers : processes that compute, each with the device; with several GPUs, on each of them
 
     Raises ParameterError, DeviceError, SerializationError; UnsupportedError where the port is taken.
     """

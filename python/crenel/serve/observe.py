@@ -175,9 +175,11 @@ def _of_workers(found: list[dict[str, object]]) -> Iterator[Metric]:
     jobs = CounterMetricFamily("crenel_worker_jobs", "Jobs that ended.", labels=["worker", "state"])
     for worker in found:
         counts: dict[str, float] = worker["counts"]  # type: ignore[assignment]
-        for of, nbytes in worker["memory"].items():  # type: ignore[attr-defined]
+        # Workers of an older version, which share the database while versions change, do not say both.
+        for of, nbytes in worker.get("memory", {}).items():  # type: ignore[attr-defined]
             memory.add_metric([_short(worker), str(worker["device"]), of], nbytes)
-        busy.add_metric([_short(worker), str(worker["device"])], counts["busy"])
+        if "busy" in counts:
+            busy.add_metric([_short(worker), str(worker["device"])], counts["busy"])
         for state in ("done", "failed"):
             jobs.add_metric([_short(worker), state], counts[state])
     yield from (memory, busy, jobs)

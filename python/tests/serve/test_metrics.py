@@ -9,6 +9,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from service_world import World, made
 
+from crenel.serve import observe
+
 ALERTS = Path(__file__).resolve().parents[3] / "deploy/alerts.yaml"
 
 
@@ -55,6 +57,15 @@ def test_what_only_grows_is_a_counter(world: World):
     assert labels["device"] == "cpu" and 0 < busy < 60
     memory = {labels["kind"]: n for labels, n in samples["crenel_device_memory_bytes"]}
     assert memory["held"] >= made().servable.key_memory and set(memory) == {"held", "used", "total"}
+
+
+def test_a_worker_of_before_is_shown():
+    """It says less, and shares the database while versions change."""
+    counts = {"done": 3, "failed": 1, "checked": 0, "seconds": {}, "buckets": {}}
+    found = observe._of_workers([{"id": "0123456789", "device": "cpu", "use": {}, "counts": counts}])
+    samples = {(s.name, s.labels.get("state")): s.value for family in found for s in family.samples}
+    assert samples[("crenel_workers", None)] == 1 and samples[("crenel_worker_jobs_total", "done")] == 3
+    assert not any("busy" in name or "memory" in name for name, _ in samples)
 
 
 def test_the_counters_of_a_server_have_its_name(world: World):

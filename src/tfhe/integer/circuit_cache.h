@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "crenel/core/fork_mutex.h"
-#include "tfhe/device_cache.h"
+#include "tfhe/content_key.h"
 #include "tfhe/integer/schedule.h"
 
 namespace crenel::tfhe::radix {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "crenel/tfhe/integer.h"
-#include "tfhe/device_cache.h"
+#include "tfhe/content_key.h"
 #include "tfhe/integer/schedule.h"
 
 namespace crenel::tfhe::radix {

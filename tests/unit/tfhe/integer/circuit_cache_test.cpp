@@ -84,34 +84,54 @@ TEST(TfheCircuitCache, StaysBounded) {
   EXPECT_EQ(none.bytes(), 0u);
 }
 
-TEST(TfheCircuitCache, ThreadsAndForks) {
-  CircuitCache cache(400000);  // room for some of what is asked for
-  std::atomic<int> count = 0;
-  std::atomic<bool> stop = false, right = true;
-  const auto check = [&](u64 i) {
+class TfheCircuitCacheInUse : public testing::Test {
+ protected:
+  // Asks for some circuit; was it that one?
+  bool check(u64 i) {
     const u32 blocks = 4 + static_cast<u32>(i % 8) * 4;
     const auto program =
-        cache.get(key_of(blocks), i % 3 == 0 ? CircuitForm::automatic : CircuitForm::lean,
-                  1 + i % 5 * 1000, 4, adder(blocks, count));
+        cache_.get(key_of(blocks), i % 3 == 0 ? CircuitForm::automatic : CircuitForm::lean,
+                   1 + i % 5 * 1000, 4, adder(blocks, count_));
     return program->outputs.size() == blocks && program->circuit.input_count() == 2 * blocks;
-  };
-  std::vector<std::thread> threads;
-  for (u64 t = 0; t < 8; ++t)
-    threads.emplace_back([&, t] {
-      for (u64 i = 0; !stop; ++i)
-        if (!check(t + i)) right = false;
-    });
-  for (int fork = 0; fork < 10; ++fork)
-    EXPECT_EQ(test::in_child([&] {
-                for (u64 i = 0; i < 16; ++i)
-                  if (!check(i)) return false;
-                return true;
-              }),
-              "");
-  stop = true;
-  for (auto& thread : threads) thread.join();
-  EXPECT_TRUE(right);
-  EXPECT_LE(cache.bytes(), 400000u);
+  }
+  // While threads do nothing else.
+  template <class Work>
+  void while_threads_ask(const Work& work) {
+    std::atomic<bool> stop = false, right = true;
+    std::vector<std::thread> threads;
+    for (u64 t = 0; t < 8; ++t)
+      threads.emplace_back([&, t] {
+        for (u64 i = 0; !stop; ++i)
+          if (!check(t + i)) right = false;
+      });
+    work();
+    stop = true;
+    for (auto& thread : threads) thread.join();
+    EXPECT_TRUE(right);
+    EXPECT_LE(cache_.bytes(), kMost);
+  }
+
+  static constexpr u64 kMost = 400000;  // room for some of what is asked for
+  CircuitCache cache_{kMost};
+  std::atomic<int> count_ = 0;
+};
+
+TEST_F(TfheCircuitCacheInUse, Threads) {
+  while_threads_ask([&] {
+    for (u64 i = 0; i < 48; ++i) EXPECT_TRUE(check(i)) << i;
+  });
+}
+
+TEST_F(TfheCircuitCacheInUse, Forks) {
+  while_threads_ask([&] {
+    for (int fork = 0; fork < 10; ++fork)
+      EXPECT_EQ(test::in_child([&] {
+                  for (u64 i = 0; i < 16; ++i)
+                    if (!check(i)) return false;
+                  return true;
+                }),
+                "");
+  });
 }
 
 // Operations with operands of one shape, in turns: none is taken for another.
