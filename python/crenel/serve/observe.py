@@ -173,11 +173,11 @@ def _of_workers(found: list[dict[str, object]]) -> Iterator[Metric]:
         "crenel_worker_busy_seconds", "Time in which jobs had the device.", labels=["worker", "device"]
     )
     jobs = CounterMetricFamily("crenel_worker_jobs", "Jobs that ended.", labels=["worker", "state"])
-    for worker in found:
+    for worker in found:  # one of an earlier version, which ends soon, says less
         counts: dict[str, float] = worker["counts"]  # type: ignore[assignment]
-        for of, nbytes in worker["memory"].items():  # type: ignore[attr-defined]
+        for of, nbytes in worker.get("memory", {}).items():  # type: ignore[attr-defined]
             memory.add_metric([_short(worker), str(worker["device"]), of], nbytes)
-        busy.add_metric([_short(worker), str(worker["device"])], counts["busy"])
+        busy.add_metric([_short(worker), str(worker["device"])], counts.get("busy", 0.0))
         for state in ("done", "failed"):
             jobs.add_metric([_short(worker), state], counts[state])
     yield from (memory, busy, jobs)
