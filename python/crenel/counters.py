@@ -14,6 +14,7 @@ from crenel.analyze import Ceilings
 from crenel.errors import ParameterError, SerializationError
 
 COUNTERS = "crenel-ncu-account"
+MOST = 1e30  # of a row's numbers: beyond any counter, and their products are finite
 EACH = "each"  # of provenance: every operation once, told apart by their outermost stages
 
 
@@ -55,14 +56,27 @@ def _read(path: Path) -> tuple[str, list[dict[str, Any]]]:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["kind"] != COUNTERS:
             raise ValueError(f"kind {data['kind']}")
-        for row in data["rows"]:
-            _ = row["stage"].split("/"), row["kernel"], row["us"] + row["read"] + row["written"]
-            _ = row["dram_bytes"] + 0.0
-        return str(data["provenance"]["operation"]), list(data["rows"])
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        rows = [_checked(row) for row in data["rows"]]
+        if not rows:
+            raise ValueError("no rows")
+        return str(data["provenance"]["operation"]), rows
+    except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
         raise SerializationError(
             f"{path}: expected a record of kind {COUNTERS}, found {error!r}", {"path": str(path)}
         ) from None
+
+
+def _checked(row: dict[str, Any]) -> dict[str, Any]:
+    """A row whose names are texts and whose numbers can be added and divided by."""
+    for name in ("stage", "kernel"):
+        if not isinstance(row[name], str):
+            raise TypeError(f"{name} {row[name]!r}")
+    for name in ("us", "read", "written", "dram_bytes"):
+        value = row[name]
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not 0 <= value < MOST or (name == "us" and value == 0):
+            raise ValueError(f"{name} is {str(value)[:40]}")
+    return row
 
 
 def operations(path: Path) -> list[str]:

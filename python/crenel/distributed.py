@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import crenel
-from crenel import nn
+from crenel import arguments, joining, nn
 from crenel.dispatch import Dispatch, WorkerLostError
 from crenel.errors import (
     DeviceError,
@@ -119,19 +119,21 @@ def map(
     Ray of this machine, which ends with the iteration, and whose store holds the task and the inputs on their
     way (what does not fit goes to files in Ray's folder).
 
-    Raises ParameterError and UnsupportedError (without Ray) at once. In the iteration, each in the place of
-    its input: what `inputs` and the task's function raise, ParameterError for an input that is no bytes,
+    Raises ParameterError, TypeError and UnsupportedError (without Ray) at once. In the iteration, each in the
+    place of its input: what `inputs` and the task's function raise, ParameterError where either is no bytes,
     UnavailableError where a worker died at it five times, StorageError where Ray's store and disk are full.
-    Before it: what `task.make` raises; DeviceError where this machine has too few GPUs; OutOfMemoryError
-    where it has no memory for what is sent; UnavailableError where for 300 seconds no worker found a place on
-    a cluster, or five died before one began.
+    Before it: what `task.make` raises, ParameterError where it gives no function; DeviceError where this
+    machine has too few GPUs; OutOfMemoryError where it has no memory for what is sent; UnavailableError where
+    for 300 seconds no worker found a place on a cluster, none answers at RAY_ADDRESS, or five died before one
+    began; ParameterError for a RAY_ADDRESS that is no address.
     """
-    if device not in ("cpu", "ref", "cuda") or min(workers, ahead) < 1 or waiting < 0:
-        raise ParameterError(
-            f"device {device}, {workers} workers, {ahead} ahead, {waiting} waiting: expected cpu, ref or "
-            "cuda, at least 1, 1 and 0",
-            {"name": device},
-        )
+    arguments.instance(task, Task, "task")
+    if arguments.text("device", device) not in ("cpu", "ref", "cuda"):
+        raise ParameterError(f"device {device}, expected cpu, ref or cuda", {"name": device})
+    workers, ahead = arguments.positive("workers", workers), arguments.positive("ahead", ahead)
+    waiting = arguments.natural("waiting", waiting)
+    if not isinstance(inputs, Iterable):
+        arguments.wrong("inputs", "several", inputs)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no network at run time
     try:
         import ray
@@ -172,8 +174,8 @@ def _mapped(
 
 def _init(ray: Any, workers: int, sent: int) -> None:
     """Joins the cluster, or starts Ray here with a store for so many bytes."""
-    if "RAY_ADDRESS" in os.environ:
-        ray.init()
+    if joining.named():
+        joining.join(ray)
         return
     store = OBJECTS + sent + sent // 8
     available = crenel.Device("cpu").available_bytes
@@ -199,12 +201,22 @@ class _Actor:
     def begin(self) -> bytes:
         """Makes what it calls."""
         task: Task = pickle.loads(self._sent.data)
-        self._run = task.make(self._device)
+        made = task.make(self._device)
+        if not callable(made):
+            raise ParameterError(
+                f"task.make gave {type(made).__name__}, expected a function of bytes", {"name": "make"}
+            )
+        self._run = made
         return b""
 
     def run(self, data: bytes) -> bytes:
         assert self._run is not None
-        return self._run(data)
+        found = self._run(data)
+        if not isinstance(found, (bytes, bytearray, memoryview)):  # bytes(5) would be five zeros
+            raise ParameterError(
+                f"the task's function gave {type(found).__name__}, expected bytes", {"name": "make"}
+            )
+        return bytes(found)
 
 
 class _Crew:
@@ -261,7 +273,8 @@ class _Crew:
 
     def answer(self, call: Any) -> bytes:
         try:
-            return bytes(self._ray.get(call))
+            found: bytes = self._ray.get(call)
+            return found
         except self._ray.exceptions.RayTaskError as error:
             raise (error.cause or error) from None
         except self._ray.exceptions.RayError as error:  # an actor, a node, an object is gone

@@ -437,8 +437,27 @@ def test_where_nothing_can_be_counted(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["analyze", "toy-boot40", "--counters"]) == 2  # on cuda
     assert "ncu is not on the PATH" in capsys.readouterr().err
+    assert main(["analyze", "toy-boot40", "--counters-to", str(tmp_path)]) == 2
+    assert "--counters-to: " in capsys.readouterr().err
     assert main(["analyze", "toy-boot40", "--counters", "--counters-from", str(COUNTED)]) == 2
     assert "expected one of them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"us": 0.0}, {"us": float("nan")}, {"us": -1}, {"us": "1"}, {"read": 10**400}, {"written": None},
+     {"dram_bytes": float("inf")}, {"kernel": {}}, {"kernel": 5}, {"stage": None}, None],
+)  # fmt: skip
+def test_records_that_are_wrong(wrong, tmp_path):
+    row = {"kernel": "tensor", "stage": "hmult", "us": 2.0, "read": 5, "written": 3, "dram_bytes": 4}
+    rows = [row, row | wrong] if wrong is not None else []
+    path = tmp_path / "counted.json"
+    path.write_text(
+        json.dumps({"kind": "crenel-ncu-account", "provenance": {"operation": "hmult"}, "rows": rows})
+    )
+    for read in (counters.operations, lambda path: counters.read(path, "hmult")):
+        with pytest.raises(SerializationError, match=next(iter(wrong or {"no rows": 0}))):
+            read(path)
 
 
 def test_the_record_of_the_repository_is_read_by_default(dry, capsys):

@@ -119,9 +119,20 @@ def test_errors(joined, monkeypatch, tmp_path):
     for wrong in ({"device": "cuda:0"}, {"workers": 0}, {"ahead": 0}, {"waiting": -1}):
         with pytest.raises(ParameterError):
             distributed.map(task, [], **wrong)
+    for wrong in ({"device": 5}, {"workers": "2"}, {"workers": 1.5}, {"ahead": 1.5}, {"waiting": 0.5}):
+        with pytest.raises(TypeError, match=f"{next(iter(wrong))}: expected"):
+            distributed.map(task, [], **wrong)
+    with pytest.raises(TypeError, match="expected crenel.distributed.Task, got function"):
+        distributed.map(naming, [])
+    with pytest.raises(TypeError, match="inputs: expected several, got int"):
+        distributed.map(task, 5)
     assert list(distributed.map(task, [])) == []
-    with pytest.raises(ParameterError, match="input 0 is a NoneType"):  # and not the end of the inputs
-        next(distributed.map(distributed.Task(lambda _device: bytes), [None]))
+    for first in (None, 5):
+        with pytest.raises(ParameterError, match="input 0 is a .*, expected bytes"):
+            list(distributed.map(distributed.Task(lambda _: bytes), [first, b""]))
+    for make, said in ((lambda _: None, "gave NoneType"), (lambda _: lambda _: 5, "function gave int")):
+        with pytest.raises(ParameterError, match=said):
+            list(distributed.map(distributed.Task(make), [b""]))
     with pytest.raises(ParameterError, match="on_nodes"):
         distributed.program(b"", "keys", on_nodes=True)
     with pytest.raises(FileError):

@@ -108,7 +108,7 @@ class Counters:
         """
         if asked is not None or self.source is None:
             return asked or default
-        known = {each.value for each in Operation}
+        known = [each.value for each in Operation]
         found = counting.operations(self.source)
         for name in found:
             if name in known:
@@ -121,7 +121,7 @@ class Counters:
             return counting.read(self.source, operation.value)
         if not self.wanted:
             return []
-        expect_new(self.target)
+        expect_new(self.target, "--counters-to")
         ncu.expect(device)
         rows = ncu.count(name, device, operation.value, level, self.seconds)
         if self.target is not None:

@@ -14,12 +14,12 @@ def watched() -> bool:
     return sys.stdout.isatty()
 
 
-def expect_new(file: Path | None) -> None:
-    """Refuses what --json names before anything is measured: ParameterError."""
+def expect_new(file: Path | None, option: str = "--json") -> None:
+    """Refuses what the option names before anything is measured: ParameterError."""
     if file is not None and (file.exists() or not file.parent.is_dir()):
         found = f"{file} exists" if file.exists() else str(file)
         raise ParameterError(
-            f"--json: {found}, expected a new file in a folder that is there", {"path": str(file)}
+            f"{option}: {found}, expected a new file in a folder that is there", {"path": str(file)}
         )
 
 

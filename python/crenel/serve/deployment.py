@@ -23,12 +23,13 @@ import ray
 from ray import serve
 from ray.serve.schema import LoggingConfig
 
+from crenel import joining
 from crenel.errors import ParameterError, UnavailableError
 from crenel.serve import app, hosting
 from crenel.serve.auth import Auth
 from crenel.serve.database import Database
 from crenel.serve.observe import log, to_stderr
-from crenel.serve.placing import placed
+from crenel.serve.placing import expect_workers, placed
 from crenel.serve.programs import Programs, Servable
 from crenel.serve.service import Service
 from crenel.serve.settings import Settings
@@ -152,6 +153,8 @@ def running(
 
     Raises as `crenel.serve.running`; UnavailableError where no worker lives after three minutes.
     """
+    expect_workers(workers)  # before anything begins
+    hosting.expect_port(port)
     chosen = settings or Settings()
     if "://" not in chosen.data:
         chosen = replace(chosen, data=str(Path(chosen.data).absolute()))
@@ -159,7 +162,7 @@ def running(
     database = Database(chosen.database_url)
     auth = Auth(database, chosen)
     try:
-        gpus = _start(device, workers)
+        gpus = _start(device, workers, host, port)
         try:
             serve.start(http_options={"host": host, "port": port, "request_timeout_s": None})
             general = "cuda" if ONE_GPU.fullmatch(device) else device
@@ -177,16 +180,17 @@ def running(
         database.close()
 
 
-def _start(device: str, workers: int) -> int:
+def _start(device: str, workers: int, host: str, port: int) -> int:
     """Ray: joined, or begun on this machine. How many GPUs it has for workers that nobody else uses."""
-    if "RAY_ADDRESS" in os.environ:
+    if joining.named():
         if ONE_GPU.fullmatch(device):
             raise ParameterError(
                 f"the cluster at RAY_ADDRESS chooses GPUs itself: auto, cpu, ref or cuda, not {device}",
                 {"name": "device", "value": device},
             )
-        ray.init(log_to_driver=True)
+        joining.join(ray, log_to_driver=True)
         return int(ray.available_resources().get("GPU", 0))
+    hosting.expect_free(host, port)  # Ray would say it late, and in its own words
     names = hosting.devices_of(device, 1)
     gpus = [int(found[1]) for name in names if (found := ONE_GPU.fullmatch(name))]
     with _visible(gpus):

@@ -15,6 +15,7 @@ import crenel
 from crenel.errors import ParameterError, UnsupportedError
 from crenel.serve import app, local
 from crenel.serve.observe import log
+from crenel.serve.placing import expect_workers
 from crenel.serve.programs import Programs, Servable, read
 from crenel.serve.service import Service
 from crenel.serve.settings import Settings
@@ -51,8 +52,7 @@ def found(programs: Sequence[str | os.PathLike[str] | Servable], settings: Setti
 def devices_of(device: str, workers: int) -> list[str]:
     """One name a worker: ``cuda`` is every GPU, ``auto`` the same, or else the CPU. Raises DeviceError,
     ParameterError."""
-    if workers < 1:
-        raise ParameterError(f"{workers} workers, expected at least 1", {"value": workers})
+    expect_workers(workers)
     if device in ("auto", "cuda"):
         gpus = [d.name for d in crenel.devices() if d.kind == "cuda"]
         if gpus or device == "auto":
@@ -121,7 +121,19 @@ def _config(service: Service) -> uvicorn.Config:
     )  # fmt: skip
 
 
+def expect_port(port: int) -> None:
+    """Raises ParameterError for a number that is no port's."""
+    if not 0 <= port < 1 << 16:
+        raise ParameterError(f"port {port}, expected 0 to 65535", {"port": port})
+
+
+def expect_free(host: str, port: int) -> None:
+    """Raises UnsupportedError where nobody can listen there."""
+    _socket(host, port).close()
+
+
 def _socket(host: str, port: int) -> socket.socket:
+    expect_port(port)
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET,
                                     backlog=CONNECTIONS)  # fmt: skip

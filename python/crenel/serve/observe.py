@@ -173,7 +173,7 @@ def _of_workers(found: list[dict[str, object]]) -> Iterator[Metric]:
         "crenel_worker_busy_seconds", "Time in which jobs had the device.", labels=["worker", "device"]
     )
     jobs = CounterMetricFamily("crenel_worker_jobs", "Jobs that ended.", labels=["worker", "state"])
-    for worker in found:
+    for worker in found:  # one of an earlier version, which ends soon, says less
         counts: dict[str, float] = worker["counts"]  # type: ignore[assignment]
         # Workers of an older version, which share the database while versions change, do not say both.
         for of, nbytes in worker.get("memory", {}).items():  # type: ignore[attr-defined]

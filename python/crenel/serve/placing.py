@@ -20,6 +20,12 @@ class Placing:
     """Part of a GPU that is promised to each, so that no more share one than were asked for; 0: none."""
 
 
+def expect_workers(workers: int) -> None:
+    """Raises ParameterError for a number that nobody can be asked for."""
+    if not 1 <= workers <= GRAINS:
+        raise ParameterError(f"{workers} workers, expected 1 to {GRAINS}", {"value": workers})
+
+
 def placed(device: str, workers: int, gpus: int) -> Placing:
     """Workers for a cluster.
 
@@ -29,8 +35,7 @@ def placed(device: str, workers: int, gpus: int) -> Placing:
 
     Raises ParameterError for another device or number, DeviceError for "cuda" without a GPU.
     """
-    if not 1 <= workers <= GRAINS:
-        raise ParameterError(f"{workers} workers, expected 1 to {GRAINS}", {"value": workers})
+    expect_workers(workers)
     if device == "auto":
         device = "cuda" if gpus else "cpu"
     if device in ("cpu", "ref"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections import Counter
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from service_world import made
 
-from crenel.errors import DeviceError, ParameterError
+from crenel.errors import DeviceError, ParameterError, UnsupportedError
 from crenel.serve import hosting, running
 from crenel.serve.placing import GRAINS, placed
 from crenel.serve.settings import Settings
@@ -109,6 +110,21 @@ def test_ray_takes_the_one_gpu_that_is_named(deployment, monkeypatch, tmp_path):
         deployment.running([made().servable], settings, device="cuda:1"),
     ):
         pass
+
+
+def test_what_ray_is_not_started_for(deployment, tmp_path):
+    settings = Settings(data=str(tmp_path), allow_insecure=True)
+    for wrong in ({"workers": 0}, {"workers": -5}, {"port": 99999}, {"port": -1}):
+        with pytest.raises(ParameterError), deployment.running([made().servable], settings, **wrong):
+            pass
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(UnsupportedError, match=f"cannot listen at 127.0.0.1:{port}"),
+            deployment.running([made().servable], settings, port=port),
+        ):
+            pass
+    assert not deployment.ray.is_initialized()
 
 
 def test_a_device_that_is_not_there_is_refused(tmp_path):
