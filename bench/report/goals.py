@@ -3,7 +3,7 @@
 A goal names a suite, what a row must say (`where`, `at_least`), which number of it counts (`value`, of the
 file itself where it has a dot), and the figures: `must`, `aim`, what another library publishes (`peer`).
 Higher is better where it says `higher`. Records of the goal's GPU come first; a record of another card is
-shown with its name and never counts as met.
+shown with its name and never counts as met. `anywhere`: what no device decides, such as sizes of files.
 """
 
 from __future__ import annotations
@@ -66,14 +66,15 @@ def newest(goal: dict, files: dict[str, dict], device: str) -> Found | None:
         if data["kind"] != "crenel-bench" or data.get("suite") != goal["suite"]:
             continue
         p = data["provenance"]
-        if not p["device_description"].startswith("NVIDIA"):
+        if not (p["device_description"].startswith("NVIDIA") or goal.get("anywhere")):
             continue
         values = [_value(goal, data, row) for row in map(_told, data["results"]) if _fits(goal, row)]
         values = [value for value in values if value is not None]
         if values:
             best = max(values) if goal.get("higher") else min(values)
             card = p["device_description"].split(",")[0]
-            found.append(Found(best, card == device, p.get("date", ""), name, card, bool(p.get("dirty"))))
+            here = card == device or goal.get("anywhere", False)
+            found.append(Found(best, here, p.get("date", ""), name, card, bool(p.get("dirty"))))
     return max(found, key=lambda f: (f.here, f.date), default=None)
 
 

@@ -84,10 +84,11 @@ def _computed(folder: Path) -> Iterator[tuple[tuple[Any, ...], str, Cost]]:
             )
             program = f"{NETWORKS.get(row['network'], row['network'])}, {row['params']}{kind}"
             device = provenance["device_description"].split(",")[0]
-            wire, held = row.get("wire_bytes"), row.get("memory", {}).get("keys")
+            requests = -(-row.get("steps", 1) // row["batch"])  # whose inputs `wire_bytes` are together
+            wire, held = row.get("wire_bytes", 0) / requests, row.get("memory", {}).get("keys")
             cost = Cost(
                 program, device, True, row["batch"], row["latency_us"] / 1000, None,
-                f"{size(wire)} together" if wire else "not stated",
+                f"{size(wire)}, not stated" if wire else "not stated",
                 f"not stated, {size(held)}" if held else "not stated", file.name,
             )  # fmt: skip
             yield (program, device, cost.samples), provenance["date"], cost

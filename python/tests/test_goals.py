@@ -42,6 +42,8 @@ def test_another_card_is_shown_and_never_met(goals):
     cells = goals.row(GOAL | {"must": 3}, files, HERE)
     assert cells[1] == "0.50 ms (NVIDIA H100)" and cells[2] == "3"
     assert goals.row(GOAL | {"must": 3}, {}, HERE)[1:4] == ["", "3", ""]
+    files["b"] = record("AMD EPYC", "4", {"name": "x", "latency_us": 400.0})
+    assert goals.row(GOAL | {"must": 3, "anywhere": True}, files, HERE)[1:3] == ["0.40 ms", "3: yes"]
 
 
 def test_rates_sizes_and_what_words_say(goals):
