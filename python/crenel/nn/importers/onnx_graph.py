@@ -84,6 +84,8 @@ def from_onnx(
 def imported(proto: Any, folder: Path | None, shape: Shape | None, replace: Mapping[str, str]) -> Imported:
     """The module of a model; folder: where weights beside it are."""
     graph = proto.graph
+    if not proto.opset_import:  # every model has one; in a file that is cut it may be what is gone
+        raise SerializationError("a model of no opset, expected opset_import", {"opset_import": 0})
     declared = sum(abs(math.prod(tensor.dims)) for tensor in graph.initializer)
     if declared > MOST_WEIGHTS:  # some may be one part of a file beside the model
         raise SerializationError(
