@@ -157,7 +157,7 @@ std::string human_bytes(u64 bytes) {
   int unit = 0;
   for (; value >= 1024 && unit < 5; ++unit) value /= 1024;
   char text[32];
-  std::snprintf(text, sizeof(text), "%.1f ", value);
+  static_cast<void>(std::snprintf(text, sizeof(text), "%.1f ", value));
   return cat(text, units[unit]);
 }
 

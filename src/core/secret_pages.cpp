@@ -99,11 +99,15 @@ class Pages {
     live_bytes_ -= mapping.bytes;
     // As much as was in use at a time is kept, so that what is done again finds its pages warm.
     if (idle_bytes_ + mapping.bytes <= std::max(peak_bytes_, kAlwaysKept)) {
+      bool kept = true;
       try {
         idle_.emplace(std::pair(mapping.on_fork, mapping.bytes), mapping);
+      } catch (...) {  // no memory for the entry
+        kept = false;
+      }
+      if (kept) {
         idle_bytes_ += mapping.bytes;
         return;
-      } catch (...) {  // no memory for the entry
       }
     }
     unmap(mapping);
