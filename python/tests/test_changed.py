@@ -140,7 +140,7 @@ def test_headers_are_read_through_a_source(runner, sources):
 def test_where_everything_counts_all_are_meant(runner, sources):
     starts = {tuple(plan(runner, sources, None, salt=str(i)).sources) for i in range(40)}
     assert len(starts) == len(NAMES) and all(sorted(found) == NAMES for found in starts)
-    assert sorted(plan(runner, sources, [".clang-tidy"]).sources) == NAMES
+    assert plan(runner, sources, [".clang-tidy"]).sources == []  # ./run lint checks all by it
 
 
 @pytest.fixture

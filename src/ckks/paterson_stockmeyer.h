@@ -95,7 +95,7 @@ class PolynomialEvaluator {
       twice = ev_.add(twice, twice);
       product = ev_.sub(twice, scaled(a - b, 1.0, level, twice.scale()));
     }
-    Value made = finish(product.value());
+    Value made = finish(*product);
     if (chebyshev) ops_.limit_chebyshev(made, elements_.at(1), i);
     return elements_.emplace(i, std::move(made)).first->second;
   }
@@ -131,7 +131,7 @@ class PolynomialEvaluator {
     if constexpr (FoldedOps<Ops>)
       return std::get<Value>(sum);
     else
-      return sum;  // NOLINT(bugprone-return-const-ref-from-parameter): used within the expression that makes it
+      return sum;
   }
 
   /// element(i) at this level, made once; folded, at a level that limbs can be dropped from.
