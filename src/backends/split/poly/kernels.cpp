@@ -3,7 +3,7 @@
 
 namespace crenel::backend::split {
 
-SplitPolyKernels::SplitPolyKernels(std::shared_ptr<const ring::Ring> ring,
+SplitPolyKernels::SplitPolyKernels(const std::shared_ptr<const ring::Ring>& ring,
                                    const std::vector<std::shared_ptr<device::Device>>& parts)
     : PolyKernels(ring) {
   for (const auto& part : parts)

@@ -15,7 +15,7 @@ using ring::PolyShape;
 
 class SplitPolyKernels final : public device::PolyKernels {
  public:
-  SplitPolyKernels(std::shared_ptr<const ring::Ring> ring,
+  SplitPolyKernels(const std::shared_ptr<const ring::Ring>& ring,
                    const std::vector<std::shared_ptr<device::Device>>& parts);
 
  private:
