@@ -113,16 +113,29 @@ void PolyKernels::do_key_switch_rotated_from(Stream& stream, View out, ConstView
                       factor);
 }
 
+namespace {
+
+/// use(low, last): the first two components of sum + a b, and the third, made for the call.
+template <class Use>
+void with_product(PolyKernels& kernels, Stream& stream, PolyKernels::ConstView a,
+                  PolyKernels::ConstView b, const ProductSum& sum, const Use& use) {
+  PolyShape shape = a.shape;
+  shape.components = 3;
+  const compose::Temporary made(stream, shape, a.limbs, Domain::eval);
+  compose::product_sum(kernels, stream, made.view(), a, b, sum);
+  const PolyKernels::ConstView d = made.view();
+  use(d.components(0, 2), d.components(2, 1));
+}
+
+}  // namespace
+
 void PolyKernels::do_key_switch_product(Stream& stream, View out, ConstView a, ConstView b,
                                         const Prepared<rns::ModUp>& table, const Key& key,
                                         u32 first_digit, const Scalars& lift,
                                         const ProductSum& sum) {
-  PolyShape shape = a.shape;
-  shape.components = 3;
-  const compose::Temporary made(stream, shape, a.limbs, Domain::eval);
-  compose::product_sum(*this, stream, made.view(), a, b, sum);
-  const ConstView d = made.view(), low = d.components(0, 2);
-  key_switch_extended(stream, out, d.components(2, 1), table, key, first_digit, &low, &lift);
+  with_product(*this, stream, a, b, sum, [&](const ConstView& low, const ConstView& last) {
+    key_switch_extended(stream, out, last, table, key, first_digit, &low, &lift);
+  });
 }
 
 void PolyKernels::do_key_switch_product_from(Stream& stream, View out, ConstView sources,
@@ -130,12 +143,9 @@ void PolyKernels::do_key_switch_product_from(Stream& stream, View out, ConstView
                                              const Prepared<rns::ModUp>& table, const Key& key,
                                              u32 first_digit, const Scalars& lift,
                                              const ProductSum& sum) {
-  PolyShape shape = a.shape;
-  shape.components = 3;
-  const compose::Temporary made(stream, shape, a.limbs, Domain::eval);
-  compose::product_sum(*this, stream, made.view(), a, b, sum);
-  const ConstView d = made.view(), low = d.components(0, 2);
-  key_switch_from(stream, out, sources, d.components(2, 1), table, key, first_digit, &low, &lift);
+  with_product(*this, stream, a, b, sum, [&](const ConstView& low, const ConstView& last) {
+    key_switch_from(stream, out, sources, last, table, key, first_digit, &low, &lift);
+  });
 }
 
 }  // namespace crenel::device
