@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 # This folder's openfhe.py: a script's own folder comes first on the path.
-from openfhe import ROOT, WHEEL, openfhe_python
+from openfhe import ROOT, WHEEL, of_threads, openfhe_python
 
 KIND = "crenel-boot-comparison"
 # Largest error of a slot that passes as right.
@@ -70,7 +70,7 @@ CONFIGURATIONS = [
 
 def run(command: list, threads: int) -> tuple[str, int]:
     """Standard output and peak resident bytes of one process."""
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+    environment = of_threads(threads)
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(command, env=environment, stdout=output)
         _, status, usage = os.wait4(process.pid, 0)

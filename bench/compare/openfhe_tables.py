@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 # This folder's openfhe.py: a script's own folder comes first on the path.
-from openfhe import ROOT, WHEEL, openfhe_python
+from openfhe import ROOT, WHEEL, of_threads, openfhe_python
 
 KIND = "crenel-tables-comparison"
 SET = "lut4-128"
@@ -101,7 +101,7 @@ def main() -> int:
     if not (args.build / "bench" / "crenel_bench_tfhe").exists():
         sys.exit(f"{args.build / 'bench' / 'crenel_bench_tfhe'} is missing: ./run bench builds it")
     python = openfhe_python(args.python)
-    environment = {**os.environ, "OMP_NUM_THREADS": str(args.threads)}
+    environment = of_threads(args.threads)
     load = list(os.getloadavg())
     before, provenance = run_crenel(args.build, environment, args.quick)
     theirs = {what: run_openfhe(python, what, args.count, environment) for what in before}

@@ -18,10 +18,10 @@ import tempfile
 from pathlib import Path
 
 # This folder's openfhe.py: a script's own folder comes first on the path.
-from openfhe import ROOT, WHEEL, openfhe_python
+from openfhe import ROOT, WHEEL, of_threads, openfhe_python
 
 KIND = "crenel-tfhe-comparison"
-ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
+ONE_THREAD = of_threads(1)
 
 
 def run_crenel(program: Path, name: str, batch: int, quick: bool) -> dict:

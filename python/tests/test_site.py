@@ -224,7 +224,7 @@ def test_the_first_page_says_variant_and_security_of_every_figure():
 
 def test_the_comparison_marks_where_others_are_faster():
     assert peers.factor(2.0, 1.0) == "2.00" and peers.factor(1.0, 2.0) == "**0.50**"
-    assert len(peers.processors().splitlines()) == 8
+    assert len(peers.processors().splitlines()) == 10
     bibliography = (ROOT / "docs" / "bibliography.bib").read_text(encoding="utf-8")
     published = json.loads(peers.PUBLISHED.read_text(encoding="utf-8"))
     for rows in (value for value in published.values() if isinstance(value, list)):

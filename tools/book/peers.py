@@ -98,7 +98,7 @@ def gpu_operations() -> str:
 def processors() -> str:
     """OpenFHE and Orion on the same processor, one after the other."""
     header = ["what", "other", "its time", "Crenel", "factor", "parameters alike?", "source"]
-    body = [*openfhe_operations(), *openfhe_bootstraps(), *openfhe_gates(), *orion()]
+    body = [*openfhe_operations(), *openfhe_bootstraps(), *openfhe_gates(), *openfhe_tables(), *orion()]
     return table(header, body)
 
 
@@ -138,6 +138,24 @@ def openfhe_gates() -> list[list[str]]:
         what = f"TFHE NAND, {case['set']}, {found['threads']} thread"
         times = (1e6 * case["openfhe"]["gate_s"], 1e6 * own["gate_s"])
         body.append(compared(what, found["wheel"], *times, alike, "openfhe-tfhe-cpu.json"))
+    return body
+
+
+def openfhe_tables() -> list[list[str]]:
+    """A look-up of four bits and a sum of two bytes, which in OpenFHE is an adder of gates."""
+    found = data("openfhe-tables-cpu.json")
+    own_set, likelihood = found["provenance"]["set"], found["provenance"]["p_fail_log2"]
+    names = {"look-up": "TFHE look-up of 4 bits", "u8 sum": "sum of two 8-bit integers"}
+    body = []
+    for case in found["cases"]:
+        theirs = case["openfhe"]
+        own = max(case["crenel"], key=lambda r: r["seconds"])
+        work = f"{theirs['gates']} gates" if "gates" in theirs else theirs["operation"]
+        dimensions = f"n = {theirs['n']}, N = {theirs['N']}"
+        alike = f"{work} of {theirs['set']}, {dimensions}; Crenel: `{own_set}`, failures {power(likelihood)}"
+        what = f"{names[case['what']]}, {found['threads']} threads"
+        times = (1e6 * theirs["seconds"], 1e6 * own["seconds"])
+        body.append(compared(what, found["wheel"], *times, alike, "openfhe-tables-cpu.json"))
     return body
 
 
