@@ -4,6 +4,7 @@
 # folder of links in the build tree, so that a header of a layer that was not named in DEPENDS does
 # not exist for the compiler: a forbidden include does not compile. FOLDER: where the headers lie when
 # that is not src/<name>.
+set(CRENEL_COLD_LAYERS rlwe ckks circuits tfhe bridge)  # what is decided here takes no time beside kernels
 function(add_layer name)
   cmake_parse_arguments(L "" "FOLDER" "DEPENDS;SOURCES;LIBS" ${ARGN})
   if(NOT L_FOLDER)
@@ -19,6 +20,9 @@ function(add_layer name)
     add_library(${target} OBJECT ${L_SOURCES})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE crenel_flags)
+    if(CRENEL_COLD_OPTIONS AND name IN_LIST CRENEL_COLD_LAYERS)
+      target_compile_options(${target} PRIVATE ${CRENEL_COLD_OPTIONS})
+    endif()
     set_property(GLOBAL APPEND PROPERTY CRENEL_OBJECT_LAYERS ${target})
   else()
     add_library(${target} INTERFACE)

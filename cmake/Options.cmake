@@ -1,11 +1,14 @@
 # Every switch of the build, in one place.
 option(CRENEL_BUILD_TESTS "Build the C++ tests" OFF)
+option(CRENEL_PRECOMPILE_TESTS "Compile the C++ tests with a precompiled header" OFF)
 option(CRENEL_BUILD_BENCH "Build the benchmarks" OFF)
 option(CRENEL_BUILD_PYTHON "Build the Python extension" OFF)
 option(CRENEL_BUILD_FUZZERS "Build the libFuzzer targets (needs clang)" OFF)
 set(CRENEL_CUDA AUTO CACHE STRING "CUDA backend: AUTO (when nvcc is found), ON, OFF")
 set_property(CACHE CRENEL_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(CRENEL_CUDA_ARCHITECTURES "90" CACHE STRING "GPU architectures (CMake syntax); release: 80;90;100")
+set(CRENEL_COLD_OPTIONS "" CACHE STRING
+  "Compiler options of the layers that only lead to kernels, behind all others: -O0 compiles faster")
 set(CRENEL_SANITIZE "" CACHE STRING "Sanitizers for host code, e.g. address,undefined or thread")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

@@ -20,7 +20,6 @@ sources
 
 from __future__ import annotations
 
-import argparse
 import ast
 import builtins
 import re
@@ -28,8 +27,19 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from check_signatures import PUBLIC, ROOT, STUB, Function, Package, Place, _bound, _is, _statements, bound_in
-from check_types import Missing, find_stub
+from check_signatures import (
+    PUBLIC,
+    ROOT,
+    STUB,
+    Function,
+    Package,
+    Place,
+    _bound,
+    _is,
+    _statements,
+    bound_in,
+    run,
+)
 
 ERROR = re.compile(r"(?<![\w.])(?:\w+\.)*([A-Z]\w*(?:Error|Warning))\b")
 ELSEWHERE = re.compile(r"\b[Aa]s (?:of )?`{0,2}[\w.]*\w|\b[Rr]aises (?:as|what)\b|\bSee `|``[^`]*``")
@@ -192,18 +202,5 @@ def check(package: Package) -> list[str]:
     return list(dict.fromkeys(findings))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--stub", help="the extension module's stub; default: the installed package's")
-    try:
-        found = check(Package(ROOT / "python", find_stub(parser.parse_args().stub)))
-    except Missing as missing:
-        print(f"check_docstrings.py: {missing}")
-        return 2
-    print(*found, sep="\n", end="\n" if found else "")
-    print(f"docstrings: {len(found)} findings" if found else "docstrings: complete")
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("docstrings", __doc__, lambda stub: check(Package(ROOT / "python", stub))))

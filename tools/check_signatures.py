@@ -13,7 +13,7 @@ import argparse
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -315,18 +315,19 @@ def check(stub: Path, sources: Path = ROOT / "python", modules: tuple[str, ...] 
     return checker.findings
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def run(what: str, description: str, findings: Callable[[Path], list[str]]) -> int:
+    """A check of what is public, by its stub, as a program: its exit code."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--stub", help="the extension module's stub; default: the installed package's")
     try:
-        found = check(find_stub(parser.parse_args().stub))
+        found = findings(find_stub(parser.parse_args().stub))
     except Missing as missing:
-        print(f"check_signatures.py: {missing}")
+        print(f"{parser.prog}: {missing}")
         return 2
     print(*found, sep="\n", end="\n" if found else "")
-    print(f"signatures: {len(found)} findings" if found else "signatures: complete")
+    print(f"{what}: {len(found)} findings" if found else f"{what}: complete")
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("signatures", __doc__, check))

@@ -17,7 +17,8 @@ USAGE = """usage: ./run COMMAND [arguments]
   test --gpu --sanitize        C++ tests under compute-sanitizer memcheck and racecheck
   bench [SUITE] [...]          build and run the benchmarks; ./run bench --help
   reproduce [PAPER] [...]      tables and figures of four papers beside ours: out/reproduction/index.html
-  lint [--fix]                 clang-tidy, clang-format, ruff, codespell, mypy, pyright, layer rules
+  lint --quick [--fix]         before every commit, a minute: formats, rules, generated files
+  lint [--fix]                 that, mypy, pyright and clang-tidy of all sources
   wheel [--help]               source distribution and wheels into dist/, examined and tried
   docs [--serve] [--notebooks] build the documentation into site/; with what notebooks print
   fuzz [SECONDS] [--runs N]    libFuzzer targets (clang), so long and so often each

@@ -80,18 +80,22 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
             "only what each part of the device holds, and of the one beside; models of GPUs, too")
       .number("--energy", o.energy, "joules of a bootstrap, over so many of them: on GPUs", 1)
       .flag("--quick", o.quick, "fewer repetitions")
-      .json(o.json);
+      .json(o.json)
+      .needs("--exchange", "--beside")
+      .excludes("--memory", {"--runs", "--sizes", "--kinds", "--no-latency", "--once", "--tenants",
+                             "--resident", "--exchange", "--energy", "--quick"})
+      .excludes("--once", {"--runs", "--sizes", "--kinds", "--no-latency", "--tenants",
+                           "--resident", "--beside", "--energy", "--quick", "--json"})
+      .excludes("--sizes", {"--slots", "--runs", "--kinds", "--no-latency", "--tenants",
+                            "--resident", "--beside", "--energy"})
+      .excludes("--no-latency", {"--tenants", "--resident", "--beside", "--energy", "--quick"});
   if (!arguments.parse(words)) return std::nullopt;
-  if (o.kinds && o.runs == 0)
-    throw ParameterError("--kinds with --runs 0, expected messages of each kind",
-                         {{"option", "--runs"}, {"value", "0"}});
+  for (const auto& [option, given] : {std::pair("--kinds", o.kinds), {"--no-latency", untimed}})
+    if (given && o.runs == 0)
+      throw ParameterError(
+          cat(option, " with --runs 0, expected messages whose errors are measured"),
+          {{"option", option}, {"other", "--runs"}, {"value", "0"}});
   o.latency = !untimed;
-  const bool timed = o.once || o.tenants != 0 || o.energy != 0 || !o.sizes.empty() ||
-                     !o.resident.empty() || !o.beside.empty();
-  if (untimed && (timed || o.runs == 0))
-    throw ParameterError(
-        "--no-latency with an option that times, or no runs; expected --runs and --kinds alone",
-        {{"option", "--no-latency"}});
   if (minimal) o.options.keys = circuits::KeyMode::minimal;
   if (slot_to_coeff_first) o.options.order = circuits::BootstrapOrder::slot_to_coeff_first;
   return o;

@@ -89,6 +89,16 @@ Arguments& Arguments::positional(const std::string& option) {
   return *this;
 }
 
+Arguments& Arguments::excludes(const std::string& option, const std::vector<std::string>& others) {
+  for (const std::string& other : others) pairs_.push_back({option, other, false});
+  return *this;
+}
+
+Arguments& Arguments::needs(const std::string& option, const std::string& other) {
+  pairs_.push_back({option, other, true});
+  return *this;
+}
+
 Arguments& Arguments::json(std::string& variable) {
   return value("--json", "a new file for the results, with their provenance",
                [&variable](const std::string& text) {
@@ -99,6 +109,7 @@ Arguments& Arguments::json(std::string& variable) {
 
 bool Arguments::parse(const Words& words) const {
   bool placed = false;
+  std::set<std::string> given;
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i] == "--help" || words[i] == "-h") {
       print(words.front());
@@ -113,6 +124,7 @@ bool Arguments::parse(const Words& words) const {
       if (known.name == (place ? positional_ : words[i])) option = &known;
     if (place && option) {
       option->take(words[i]);
+      given.insert(option->name);
       continue;
     }
     if (!option)
@@ -123,8 +135,19 @@ bool Arguments::parse(const Words& words) const {
       throw ParameterError(cat(option->name, " takes a value: ", option->help),
                            {{"option", option->name}});
     option->take(option->takes_value ? words[++i] : std::string());
+    given.insert(option->name);
   }
+  check_pairs(given);
   return true;
+}
+
+void Arguments::check_pairs(const std::set<std::string>& given) const {
+  for (const auto& [option, other, together] : pairs_) {
+    if (!given.contains(option) || given.contains(other) == together) continue;
+    const std::string text = together ? cat(option, " without ", other, ", which it is about")
+                                      : cat(option, " with ", other, ", which it leaves out");
+    throw ParameterError(text, {{"option", option}, {"other", other}});
+  }
 }
 
 void Arguments::print(const std::string& program) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,11 +30,16 @@ class Arguments {
                    std::function<void(const std::string&)> take);
   /// A word without dashes is the value of this option: `boot toy-boot40`. Once a command line.
   Arguments& positional(const std::string& option);
+  /// With `option` these mean nothing: together they are refused.
+  Arguments& excludes(const std::string& option, const std::vector<std::string>& others);
+  /// Without `other`, `option` means nothing and is refused.
+  Arguments& needs(const std::string& option, const std::string& other);
   /// --json FILE. A file that is there already, or in no folder, is refused before anything is
   /// measured.
   Arguments& json(std::string& variable);
 
-  /// False when --help was asked for, and printed. ParameterError names what is not understood.
+  /// False when --help was asked for, and printed. ParameterError names what is not understood, and
+  /// of options that do not go together both.
   bool parse(const Words& words) const;
 
  private:
@@ -42,10 +48,17 @@ class Arguments {
     bool takes_value;
     std::function<void(const std::string&)> take;
   };
+  /// Two options, and whether the second must be there with the first, or must not.
+  struct Pair {
+    std::string option, other;
+    bool together;
+  };
   void print(const std::string& program) const;
+  void check_pairs(const std::set<std::string>& given) const;
 
   std::string about_;
   std::vector<Option> options_;
+  std::vector<Pair> pairs_;
   std::string positional_;  ///< an option, or nothing
 };
 

@@ -4,16 +4,28 @@ A goal names a suite, what a row must say (`where`, `at_least`), which number of
 file itself where it has a dot), and the figures: `must`, `aim`, what another library publishes (`peer`).
 Higher is better where it says `higher`. Records of the goal's GPU come first; a record of another card is
 shown with its name and never counts as met. `anywhere`: what no device decides, such as sizes of files.
+`not_yet` says why no record fits a goal; `problems` finds what else fits none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from report.text import number, table
 
 SCALES = {"us": 1.0, "ms": 1e-3, "MiB": 1 / (1 << 20), "GiB": 1 / (1 << 30), "a second": 1.0}
 SECONDS = {"us": 1e6, "ms": 1e3}
+# Of values by how their names end: units, and whether more is better.
+UNITS = {
+    "_us": (("us", "ms"), False),
+    "seconds": (("us", "ms"), False),
+    "bytes": (("MiB", "GiB"), False),
+    "per_second": (("a second",), True),
+    "_per_s": (("a second",), True),
+}
+NEEDED = {"title", "suite", "where", "value", "unit", "must"}
+OPTIONAL = {"at_least", "higher", "aim", "peer", "anywhere", "not_yet"}
 HEADER = ["figure", "measured", "must", "aim", "others publish", "source"]
 
 
@@ -76,6 +88,39 @@ def newest(goal: dict, files: dict[str, dict], device: str) -> Found | None:
             here = card == device or goal.get("anywhere", False)
             found.append(Found(best, here, p.get("date", ""), name, card, bool(p.get("dirty"))))
     return max(found, key=lambda f: (f.here, f.date), default=None)
+
+
+def problems(data: dict, files: dict[str, dict]) -> list[str]:
+    """What is wrong with goals, as data beside all records."""
+    found = []
+    for goal in (goal for section in data["sections"] for goal in section["goals"]):
+        name = f"{goal.get('suite')}: {goal.get('title')}"
+        found += [f"{name}: {text}" for text in _problems(goal, files, data["device"])]
+    return found
+
+
+def _problems(goal: dict, files: dict[str, dict], device: str) -> Iterator[str]:
+    if wrong := sorted((NEEDED - goal.keys()) | (goal.keys() - NEEDED - OPTIONAL)):
+        yield f"fields {', '.join(wrong)} are missing or unknown"
+        return
+    end = max((end for end in UNITS if goal["value"].endswith(end)), key=len, default=None)
+    units, higher = UNITS[end] if end else ((), False)
+    if goal["unit"] not in units or goal.get("higher", False) != higher:
+        yield f"{goal['value']} in {goal['unit']!r}, expected {units}, higher: {higher}"
+        return
+    if not _better(goal, goal.get("aim", goal["must"]), goal["must"]):
+        yield f"the aim {goal['aim']} is less than what must be, {goal['must']}"
+    records = [d for d in files.values() if d["kind"] == "crenel-bench" and d.get("suite") == goal["suite"]]
+    rows = [row for record in records for row in map(_told, record["results"])]
+    known = {key for row in rows for key in row}
+    value = goal["value"].split(".")[0]
+    if value not in (known if value == goal["value"] else {key for record in records for key in record}):
+        yield f"no record has {goal['value']}"
+    for key in {**goal["where"], **goal.get("at_least", {})}:
+        if key not in known:
+            yield f"no row has {key}"
+    if newest(goal, files, device) is None and not goal.get("not_yet"):
+        yield "no record fits, and `not_yet` does not say why"
 
 
 def row(goal: dict, files: dict[str, dict], device: str) -> list[str]:

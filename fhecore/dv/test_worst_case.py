@@ -174,6 +174,7 @@ DOCUMENT = tools.ROOT / "fhecore" / "doc" / "verification.md"
 BLOCK = re.compile(r"(<!-- table: losses at W = 32 -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
+@pytest.mark.generated
 def test_the_document_has_what_the_search_finds(search, monkeypatch):
     """Its table, of one seed; CRENEL_UPDATE_DOCS=1 writes it. And each mutant's name."""
     monkeypatch.setattr(stimulus, "run_seed", lambda: 1)

@@ -16,12 +16,12 @@ import shutil
 import tempfile
 import time
 import uuid
+import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,8 +37,10 @@ from crenel.client_facts import (
     Protocol,
     Seconds,
 )
+from crenel.client_uploads import SENDING, Place, Upload, hash_of
 from crenel.errors import (
     CrenelError,
+    KeyMissingError,
     KeysNeededError,
     NotFoundError,
     SerializationError,
@@ -55,8 +57,7 @@ try:
 except ImportError:
     raise UnsupportedError("crenel.client needs httpx: pip install 'crenel[client]'") from None
 
-PROTOCOL, TUS = "1", "1.0.0"
-CHUNK = 4 << 20
+PROTOCOL = "1"
 TRIES, LONGEST_PAUSE_S, LOOK_S = 8, 5.0, 1.0
 
 
@@ -92,6 +93,7 @@ class Service:
 
     def __init__(self, http: httpx.Client) -> None:
         self._http = http
+        self._places: dict[Place, str] = {}  # of uploads that have not ended
         self.protocol: Protocol = self.request("GET", "/protocol").json()
         """Versions and limits."""
 
@@ -173,31 +175,45 @@ class Service:
     def upload(
         self, path: Path, program: str, *, replaces: str | None = None, progress: bool | Callback = False
     ) -> str:
-        """Sends a key file and waits until it is checked; goes on where a broken connection ended.
+        """Sends a key file and waits until it is checked; goes on where a broken connection ended, or a call
+        of this function that was stopped.
 
         Parameters
         ----------
         path : a file of `crenel.ckks.EvaluationKeys.save`
         program : fingerprint of the program that they are for
         replaces : hash of keys that the service forgets once these are checked
-        progress : True for a bar, or a function f(done, total, what) of bytes
+        progress : True for a bar, or a function f(done, total, what) of bytes, told of all once they are
+            checked. What it raises stops the call
 
         Returns their hash. Raises SerializationError, KeyMissingError for keys that the service refuses,
         KeysNeededError where they are deleted meanwhile, LimitError, StorageError, UnavailableError.
         """
+        with _told(progress) as told:
+            key, size = self._upload(path, program, replaces, told)
+            if told and size:
+                told(size, size, SENDING)
+        return key
+
+    def _upload(
+        self, path: Path, program: str, replaces: str | None, told: Callback | None
+    ) -> tuple[str, int]:
+        """`upload`: the hash, and the bytes where some were sent, of which the last are not told of yet."""
+        sent = 0
         with path.open("rb") as file:
-            key = _hash(file)
+            key = hash_of(file)
             state = self._state(key)
             if state is None or state["state"] == "refused" or state["program"] != program:
-                with _told(progress) as told:
-                    _Upload(self, file, path.stat().st_size, program, key, replaces).send(told)
+                sent = path.stat().st_size
+                what, most = (program, key, replaces), int(self.protocol["limits"]["chunk_bytes"])
+                Upload(self.request, file, sent, what, most, self._places).send(told)
         while (state := self._state(key, wait=30)) is not None and state["state"] == "received":
             pass
         if state is None:
             raise KeysNeededError("the keys are gone before they were checked", {"key": key})
         if state["error"]:
             raise error_of(state["error"])
-        return key
+        return key, sent
 
     def _state(self, key: str, wait: int = 0) -> KeyFacts | None:
         try:
@@ -261,44 +277,6 @@ def _problem(answer: httpx.Response, pause: float) -> tuple[CrenelError, bool, f
     return error, bool(found.get("retry")), float(stated) if stated.isdigit() else pause
 
 
-class _Upload:
-    """A key file on its way in chunks, each with its checksum."""
-
-    def __init__(
-        self, service: Service, file: BinaryIO, size: int, program: str, key: str, replaces: str | None
-    ) -> None:
-        self._service, self._file, self._size = service, file, size
-        names = {"program": program, "sha256": key} | ({"replaces": replaces} if replaces else {})
-        self._metadata = ",".join(f"{k} {base64.b64encode(v.encode()).decode()}" for k, v in names.items())
-        self._chunk = min(CHUNK, int(service.protocol["limits"]["chunk_bytes"]))
-
-    def send(self, told: Callback | None) -> None:
-        """All of it."""
-        headers = {"Tus-Resumable": TUS, "Upload-Length": str(self._size), "Upload-Metadata": self._metadata}
-        place = self._service.request("POST", "/keys/uploads", headers=headers).headers["Location"]
-        offset = 0
-        if told:
-            told(0, self._size, "sending keys")
-        while offset < self._size:
-            offset = self._next(place, offset)
-            if told:
-                told(offset, self._size, "sending keys")
-
-    def _next(self, place: str, offset: int) -> int:
-        self._file.seek(offset)
-        data = self._file.read(self._chunk)
-        headers = {
-            "Tus-Resumable": TUS, "Upload-Offset": str(offset),
-            "Content-Type": "application/offset+octet-stream",
-            "Upload-Checksum": f"sha256 {base64.b64encode(hashlib.sha256(data).digest()).decode()}",
-        }  # fmt: skip
-        try:
-            answer = self._service.request("PATCH", place, content=data, headers=headers)
-        except StateError:  # the answer to an earlier try was lost: the service knows where it stands
-            answer = self._service.request("HEAD", place, headers={"Tus-Resumable": TUS})
-        return int(answer.headers["Upload-Offset"])
-
-
 class Session:
     """A program and a client's keys at a service. See `Service.open`.
 
@@ -315,28 +293,42 @@ class Session:
         self.key = ""
         """Hash of the evaluation keys that the service holds."""
         self._file = file
+        self._folder: Path | None = None  # of keys that have no file and were not sent yet
 
     def send_keys(self, *, progress: bool | Callback = False) -> str:
-        """Makes the evaluation keys where no file has them, and sends them where the service has not. Returns
-        their hash. Raises as `Service.upload`."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = self._file or Path(folder) / "keys"
-            if not path.exists():
-                self.client.evaluation_keys(self.spec).save(path)
-            self.key = self.service.upload(path, self.spec.program, progress=progress)
-        return self.key
+        """Makes the evaluation keys where no file has them, and sends them where the service has not. Where
+        that was stopped before, it goes on. Returns their hash. Raises as `Service.upload`."""
+        return self._send(self._file or self._unsent("first"), None, progress)
 
     def rotate_keys(self, *, progress: bool | Callback = False) -> str:
-        """New evaluation keys of the same secret key in the place of the old ones. Returns their hash. Raises
-        as `Service.upload`."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "keys"
-            self.client.evaluation_keys(self.spec).save(path)
-            self.key = self.service.upload(
-                path, self.spec.program, replaces=self.key or None, progress=progress
-            )
-            if self._file is not None:
+        """New evaluation keys of the same secret key in the place of the old ones, which serve until the new
+        ones are there. Where that was stopped before, it goes on. Returns their hash. Raises as
+        `Service.upload`."""
+        return self._send(self._unsent("next"), self.key or None, progress)
+
+    def _unsent(self, name: str) -> Path:
+        """Where such keys are until they are sent, or the session ends."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp())
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        return self._folder / name
+
+    def _send(self, path: Path, replaces: str | None, progress: bool | Callback) -> str:
+        with _told(progress) as told:
+            if not path.exists():
+                self.client.evaluation_keys(self.spec).save(path)
+            try:
+                self.key, size = self.service._upload(path, self.spec.program, replaces, told)
+            except (SerializationError, KeyMissingError):  # refused, as they would be again
+                if path != self._file:
+                    path.unlink()
+                raise
+            if self._file is None:
+                path.unlink()
+            elif path != self._file:
                 shutil.move(path, self._file)
+            if told and size:
+                told(size, size, SENDING)
         return self.key
 
     def run(
@@ -352,7 +344,8 @@ class Session:
             sent and when its result is here, and every second of the state of the job that is waited for
 
         Returns the results, (samples, *output shape), of one sample without the axis in front. Raises as
-        `submit`, the job's error, UnavailableError after the timeout.
+        `submit`, the job's error, UnavailableError after the timeout. By whatever it ends before its end, by
+        what `progress` raises too, jobs that it submitted and that still wait or run are cancelled.
         """
         found = np.asarray(samples, dtype=np.float64)
         single, batch = found.shape == self.spec.input.shape, self.spec.batch
@@ -362,16 +355,21 @@ class Session:
         with _told(progress) as sink:
             told = _Samples(sink, len(rows))
             started: list[Job] = []
-            for part in parts:
-                started.append(self.submit(part[0] if single else part))
-                told.count(len(part), "sent")
-            results = []
-            for number, (job, part) in enumerate(zip(started, parts, strict=True), 1):
-                if sink is not None:
-                    for state in job.states(None if end is None else end - time.monotonic(), every=LOOK_S):
-                        told.say(f"job {number} of {len(parts)} {_standing(state)}")
-                results.append(job.result(None if end is None else end - time.monotonic()))
-                told.count(len(part), f"job {number} of {len(parts)} is here")
+            results: list[Reals] = []
+            try:
+                for part in parts:
+                    started.append(self.submit(part[0] if single else part))
+                    told.count(len(part), "sent")
+                for number, (job, part) in enumerate(zip(started, parts, strict=True), 1):
+                    name = f"job {number} of {len(parts)}"
+                    if sink is not None:
+                        for state in job.states(_left(end), every=LOOK_S):
+                            told.say(f"{name} {_standing(state)}")
+                    results.append(job.result(_left(end)))
+                    told.count(len(part), f"{name} is here")
+            except BaseException:
+                _give_up(started[len(results) :])
+                raise
         return results[0] if single else np.concatenate(results)
 
     def submit(self, samples: ArrayLike) -> Job:
@@ -402,9 +400,23 @@ class Session:
         raise AssertionError
 
 
+def _left(end: float | None) -> float | None:
+    """Seconds until then."""
+    return None if end is None else end - time.monotonic()
+
+
+def _give_up(jobs: list[Job]) -> None:
+    """Cancels what nobody waits for any more. One try each: what led here goes on to the caller."""
+    for job in jobs:
+        with suppress(CrenelError):
+            job.session.service.request("POST", f"/jobs/{job.id}/cancel", tries=1)
+
+
 @contextmanager
 def _told(progress: bool | Callback) -> Iterator[Callback | None]:
     """Whom the block tells how far it is; a bar ends with it."""
+    if not (isinstance(progress, bool) or callable(progress)):
+        raise TypeError(f"progress must be a bool or a function, got {type(progress).__name__}")
     if progress is not True:
         yield progress or None
         return
@@ -523,13 +535,6 @@ def _client(spec: nn.ClientSpec, secret_key: str | os.PathLike[str] | None, devi
 def _kept(spec: nn.ClientSpec, secret_key: str | os.PathLike[str] | None) -> Path | None:
     """Where evaluation keys of a kept secret key are kept, for this program."""
     return None if secret_key is None else Path(f"{os.fspath(secret_key)}.{spec.program[:16]}.keys")
-
-
-def _hash(file: BinaryIO) -> str:
-    digest = hashlib.sha256()
-    for piece in iter(lambda: file.read(1 << 20), b""):
-        digest.update(piece)
-    return digest.hexdigest()
 
 
 __all__ = [

@@ -27,6 +27,7 @@ from crenel.analyze import Ceilings
 from crenel.launch_times import LaunchTimes
 
 WORD = 4  # bytes of a residue
+MOST_EACH = 1 << 20  # things a GPU in a batch
 SPREAD_BY_DIGIT = ("mod_up", "key_switch")  # stages that know digits
 
 
@@ -56,6 +57,11 @@ def load_links() -> Links:
         for name in ("copies", "stores")
     }
     return Links(**curves, barrier=float(found["barrier"]["value"]))
+
+
+def most() -> int:
+    """The largest number of GPUs that reach each other's memory: beyond, nothing of this model holds."""
+    return int(analyze.data()["links"]["classes"]["nvlink-domain"]["most"])
 
 
 def _rate(curve: Sequence[tuple[float, float]], nbytes: float) -> float:

@@ -17,6 +17,7 @@ from crenel.errors import ParameterError
 from crenel.gpus import Links
 from crenel.launch_times import LaunchTimes
 
+MOST_HOSTS = 1024  # domains: no network's rates are known beyond
 POOL = 8  # GPUs of one process: more of them would wait for the first one's links
 
 

@@ -47,7 +47,8 @@ struct Profile {
   ~Profile() {
     try {
       detach();
-    } catch (const Error&) {  // in a forked child: a lock that another thread of the parent held
+    } catch (const Error&) {
+      return;  // in a forked child: a lock that another thread of the parent held
     }
   }
 

@@ -5,7 +5,6 @@ namespace crenel::python {
 namespace {
 
 using circuits::DiagonalMatrix;
-using circuits::KeyMode;
 using ckks::BoundOperand;
 using ckks::Operand;
 using Complex = std::complex<double>;

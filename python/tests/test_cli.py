@@ -95,8 +95,8 @@ def test_generated_toml_is_the_generated_set(run):
         (["bench", "boot", "--patience", "3"], "unknown option '--patience'"),
         (["bench", "boot", "--batch"], "--batch takes a value"),
         (["bench", "boot", "--values", "even"], "expected unknown, centred, non_negative or constant"),
-        (["bench", "boot", "--kinds", "--runs", "0"], "expected messages of each kind"),
-        (["bench", "boot", "--no-latency", "--sizes", "64"], "an option that times"),
+        (["bench", "boot", "--kinds", "--runs", "0"], "--kinds with --runs 0"),
+        (["bench", "boot", "--no-latency", "--runs", "0"], "--no-latency with --runs 0"),
         (
             ["bench", "boot", "toy-boot40", "--device", "cpu", "--energy", "9"],
             "no counter of energy is read on cpu",
@@ -140,6 +140,35 @@ def test_bench_boot_of_errors_alone(run, tmp_path):
     assert of["ratio_chosen"] and of["values"] == "unknown" and of["input_level"] == 3
     for name, kind in data["precision_by_message"].items():
         assert kind["worst_error_log2"] < kind["expected_max_log2"] + 3, name
+
+
+def test_bench_boot_refuses_options_that_would_be_ignored(run):
+    """Each mode with each option that it leaves out, before or behind it; both are named."""
+    values = {
+        "--sizes": "64", "--tenants": "2", "--resident": "100", "--beside": "cpu", "--energy": "9",
+        "--exchange": "events", "--runs": "1", "--slots": "64", "--json": "new.json",
+    }  # fmt: skip
+    timed = {"--tenants", "--resident", "--beside", "--energy"}
+    left_out = {
+        "--memory": {*timed, "--sizes", "--kinds", "--no-latency", "--once", "--runs", "--quick"}
+        - {"--beside"},
+        "--once": {*timed, "--sizes", "--kinds", "--no-latency", "--runs", "--quick", "--json"},
+        "--sizes": {*timed, "--slots", "--runs", "--kinds", "--no-latency"},
+        "--no-latency": {*timed, "--quick"},
+    }
+    pairs = [(mode, other) for mode, others in left_out.items() for other in sorted(others)]
+    for number, pair in enumerate(pairs):
+        words = [[word for word in (option, values.get(option)) if word] for option in pair]
+        first, second = words if number % 2 else reversed(words)
+        code, out, err = run("bench", "boot", "toy-boot40", "--device", "cpu", *first, *second)
+        assert code == 2 and "{} with {}, which it leaves out".format(*pair) in err and "keys" not in out, (
+            pair
+        )
+    words = ["--memory", "--beside", "cpu", "--exchange", "events"]
+    code, _, err = run("bench", "boot", "toy-boot40", "--device", "cpu", *words)
+    assert code == 2 and "--memory with --exchange" in err
+    code, _, err = run("bench", "boot", "toy-boot40", "--device", "cpu", "--exchange", "events")
+    assert code == 2 and "--exchange without --beside" in err
 
 
 @pytest.mark.parametrize("extra", [(), FEW])

@@ -63,3 +63,38 @@ def test_every_goal_of_the_project_can_be_read(goals):
         assert {"title", "suite", "where", "value", "unit", "must"} <= goal.keys()
         better = goal["aim"] if "aim" in goal else goal["must"]
         assert goals._better(goal, better, goal["must"])
+
+
+def test_goals_of_the_project_fit_the_records(goals):
+    folder = ROOT / "bench" / "results"
+    from report.sets import under_present_names
+
+    files = {p.name: under_present_names(json.loads(p.read_text())) for p in sorted(folder.glob("*.json"))}
+    assert goals.problems(files["goals.json"], files) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({}, ""),
+        ({"peer": "1 (others)", "not_yet": "never"}, ""),
+        ({"wanted": 3}, "fields wanted are missing or unknown"),
+        ({"must": None}, "fields must are missing or unknown"),
+        ({"unit": "MiB"}, "latency_us in 'MiB', expected ('us', 'ms'), higher: False"),
+        ({"unit": "a second"}, "latency_us in 'a second'"),
+        ({"higher": True}, "higher: False"),
+        ({"value": "per_second", "unit": "a second"}, "per_second in 'a second', expected ('a second',)"),
+        ({"value": "latency"}, "latency in 'ms', expected ()"),
+        ({"value": "median_us"}, "no record has median_us"),
+        ({"value": "memory.bytes", "unit": "GiB"}, "no record has memory.bytes"),
+        ({"aim": 4}, "the aim 4 is less than what must be, 3"),
+        ({"where": {"name": "x", "slot": 5}}, "no row has slot"),
+        ({"at_least": {"sizes": 5}}, "no row has sizes"),
+        ({"where": {"name": "z"}}, "no record fits, and `not_yet` does not say why"),
+    ],
+)
+def test_problems_of_goals(goals, change, problem):
+    goal = {key: value for key, value in (GOAL | {"must": 3, "aim": 2} | change).items() if value is not None}
+    files = {"a": record(HERE, "1", {"name": "x", "latency_us": 1000.0, "what": "2 of them", "seconds": 1.0})}
+    found = goals.problems({"device": HERE, "sections": [{"goals": [goal]}]}, files)
+    assert bool(found) == bool(problem) and any(problem in text for text in [*found, ""]), found

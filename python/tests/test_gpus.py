@@ -161,6 +161,10 @@ def test_the_command_prints_and_writes(tmp_path, capfd):
     for wrong in (["--gpus", "0"], ["--gpus", "two"], ["--measured-ms", "-1"]):
         assert main(["gpus", "toy-boot40", *wrong]) == 2
         assert "expected" in capfd.readouterr().err
+    for option, most in (("--gpus", 72), ("--each", 1 << 20), ("--hosts", 1024), ("--domain", 72)):
+        for count in (most + 1, 10**18):
+            assert main(["gpus", "toy-boot40", "--domain", "8", option, str(count)]) == 2
+            assert f"{count}, expected at most {most}" in capfd.readouterr().err
 
 
 def test_the_benchmark_of_pools(tmp_path, capfd):

@@ -115,11 +115,13 @@ def computed(name: str, text: str, page: Path = GUIDE) -> None:
     assert page.read_text() == wanted, "run this test with CRENEL_UPDATE_DOCS=1"
 
 
+@pytest.mark.generated
 def test_tables_of_the_guide():
     computed("predictions", measured.predicted_table())
     computed("measured", f"{measured.newest()}\n{measured.measured_table()}")
 
 
+@pytest.mark.generated
 def test_page_of_gpus_beyond_a_host():
     text = gpus_plan.page()
     if os.environ.get("CRENEL_UPDATE_DOCS"):

@@ -246,6 +246,7 @@ def sizes() -> str:
     return "\n".join(rows) + "\n"
 
 
+@pytest.mark.generated
 def test_table_of_the_guide():
     """CRENEL_UPDATE_DOCS=1 writes it."""
     head, rest = GUIDE.read_text().split("<!-- computed sizes -->\n")

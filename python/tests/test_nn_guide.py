@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from crenel import nn
 from crenel.nn.functions import FAMILIES, FUNCTIONS
 from crenel.nn.importers import keras_layers, onnx_operators, torch_functions
@@ -24,6 +26,7 @@ def table() -> str:
     return "\n".join(["| Module | Is |", "|---|---|", *sorted(rows)]) + "\n"
 
 
+@pytest.mark.generated
 def test_the_table_of_modules_is_up_to_date():
     text = PAGE.read_text(encoding="utf-8")
     start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
@@ -73,6 +76,7 @@ def operators() -> str:
     return "\n".join(parts) + "\n"
 
 
+@pytest.mark.generated
 def test_the_tables_of_operators_are_up_to_date():
     if os.environ.get("CRENEL_UPDATE_DOCS"):
         OPERATORS.write_text(operators(), encoding="utf-8")

@@ -43,6 +43,7 @@ NETWORKS = {
 }
 
 
+@pytest.mark.generated
 @pytest.mark.parametrize("name", list(NETWORKS))
 def test_plan(name):
     make, shape, params = NETWORKS[name]

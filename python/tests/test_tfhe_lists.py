@@ -216,6 +216,7 @@ def table():
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.generated
 def test_the_guide_s_table_is_up_to_date():
     """CRENEL_UPDATE_DOCS=1 writes it."""
     guide = Path(__file__).resolve().parents[2] / "docs/guide/tfhe.md"

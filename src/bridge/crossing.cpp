@@ -64,9 +64,9 @@ void check_range(const ckks::Ciphertext& a, double low, double high) {
 }
 
 // Steps between hold what no model of slots knows: of Evaluator::checked the evaluator behind it.
-const ckks::Evaluator& behind(const ckks::Evaluator& ev) {
-  const auto& observer = ev.state().observer;
-  return observer ? observer->evaluator() : ev;
+const ckks::Evaluator* behind(const ckks::Evaluator* ev) {
+  const auto& observer = ev->state().observer;
+  return observer ? &observer->evaluator() : ev;
 }
 
 // The phase of -x on a circle of this length, modulo 2^log_q.
@@ -80,7 +80,7 @@ u32 offset_of(double x, double length, u32 log_q) {
 
 device::Buffer Bridge::State::extracted(const ckks::Evaluator& caller, const Keys& keys,
                                         const Ct& a, const Circle& c) const {
-  const ckks::Evaluator& ev = behind(caller);
+  const ckks::Evaluator& ev = *behind(&caller);
   auto& stream = ev.stream();
   const auto& params = ckks.params();
   const u32 input = boot->plan.levels.input, up = scale_up(c);
@@ -106,7 +106,7 @@ device::Buffer Bridge::State::extracted(const ckks::Evaluator& caller, const Key
 
 ckks::Ciphertext Bridge::State::slots_of(const ckks::Evaluator& caller, const Keys& keys,
                                          const u32* rows, double middle, double reach) const {
-  const ckks::Evaluator& ev = behind(caller);
+  const ckks::Evaluator& ev = *behind(&caller);
   std::optional<Stage> stage(std::in_place, ev.stream(), "pack");
   const auto& s = ev.state();
   rlwe::Poly poly = s.poly(2, 1, 0);
@@ -128,8 +128,8 @@ tfhe::Ciphertext Bridge::to_messages(const ckks::Evaluator& ev, const Keys& keys
   const State& s = *state_;
   const auto circle = s.circle(grid);
   s.check(ev, keys, a);
-  const u32 p = s.plain_modulus();
-  check_range(a, grid.low - grid.step / 2, grid.low + (p / 2 - 0.5) * grid.step);
+  const u32 p = s.plain_modulus(), points = p / 2;
+  check_range(a, grid.low - grid.step / 2, grid.low + (points - 0.5) * grid.step);
   const auto& home = s.tfhe.state();
   auto data = tfhe::empty_ciphertext(home, s.slots(), p, s.log_q());
   data->secret_key = keys.tfhe_secret_key_id();

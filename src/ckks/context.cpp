@@ -77,7 +77,7 @@ EncodeTarget check_target(const Params& params, std::size_t values, std::optiona
   return t;
 }
 
-const Complex& checked_value(const Complex& v, const EncodeTarget& t, u64 index, u32 row) {
+Complex checked_value(const Complex& v, const EncodeTarget& t, u64 index, u32 row) {
   if (!std::isfinite(v.real()) || !std::isfinite(v.imag()))
     throw ParameterError(
         cat("value ", index, " of row ", row, " is infinite or no number, expected finite numbers"),

@@ -106,7 +106,8 @@ ErrorBound ErrorModel::plaintext(double max_abs, bool real, std::optional<u32> l
     throw ParameterError(cat("largest slot ", max_abs, ", expected a finite number >= 0"),
                          {{"max_abs", max_abs}});
   a.message = max_abs;
-  a = plus(std::move(a), norms(params_, a).rounding());
+  const NormBounds n = norms(params_, a);
+  a = plus(std::move(a), n.rounding());
   // The transform to coefficients is in double precision: an error of this size in the 2-norm,
   // which one slot may hold all of.
   const double e = transform_error(a.slots()) * max_abs;
@@ -318,7 +319,8 @@ ErrorBound ModelOps::linear_combination(std::span<const ErrorBound* const> x,
     term.meta.scale = scale;
     sum = sum ? ev.add(*sum, term) : ev.result(std::move(term));
   }
-  return constant == 0.0 ? *sum : ev.add(*sum, std::complex<double>(constant));
+  const ErrorBound& whole = sum.value();
+  return constant == 0.0 ? whole : ev.add(whole, std::complex<double>(constant));
 }
 
 void ModelOps::set_scale(ErrorBound& a, double scale) const {

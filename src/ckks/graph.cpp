@@ -253,7 +253,8 @@ std::vector<Ciphertext> Graph::replay(const Evaluator& evaluator, Inputs inputs,
   for (const Plaintext* one : plaintexts) with.check(*one);
   KeyDemand demand(with.params().log_n());
   for (rlwe::KeyId id : s.slots->used())  // of the levels that it was recorded with
-    demand.key(id, {known_level(with.params(), *s.slots->max_level(id)), with.key_level(id)});
+    demand.key(id,
+               {known_level(with.params(), s.slots->max_level(id).value()), with.key_level(id)});
   demand.expect("replay of this graph");
   expect_eager(*with.stream);
   const auto lock = watch::lock(s.mutex);

@@ -4,9 +4,8 @@
 
 namespace crenel::ckks {
 
-const Metadata& magnitude::expect_fits(const Params& params, const Metadata& meta,
-                                       const char* operation) {
-  if (!known(meta.bound)) return meta;
+void magnitude::expect_fits(const Params& params, const Metadata& meta, const char* operation) {
+  if (!known(meta.bound)) return;
   const double largest = largest_value(params, meta.level, meta.scale);
   if (!(meta.bound <= largest))
     throw StateError(
@@ -19,7 +18,6 @@ const Metadata& magnitude::expect_fits(const Params& params, const Metadata& met
          {"level", meta.level},
          {"bound", meta.bound},
          {"max_value", largest}});
-  return meta;
 }
 
 Magnitude MagnitudeModel::result(Magnitude a, double bound) const {

@@ -39,9 +39,9 @@ inline double chebyshev(double r, bool real, u32 i) {
   return finite(real ? std::cosh(i * std::acosh(std::max(1.0, r))) : std::cosh(i * std::asinh(r)));
 }
 
-/// meta, whose bound is the result's. StateError where that is known and does not fit its level and
-/// scale; `operation` is named.
-const Metadata& expect_fits(const Params& params, const Metadata& meta, const char* operation);
+/// StateError where the bound of `meta`, a result's, is known and does not fit its level and scale;
+/// `operation` is named.
+void expect_fits(const Params& params, const Metadata& meta, const char* operation);
 
 /// `meta` with this bound, which must fit.
 inline Metadata bounded(const Params& params, Metadata meta, double bound, const char* operation) {

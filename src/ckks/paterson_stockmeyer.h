@@ -83,31 +83,25 @@ class PolynomialEvaluator {
     const Value& xb = element(b);
     const u32 level = std::min(xa.level(), xb.level());
     const bool chebyshev = basis_ == PolynomialBasis::chebyshev;
-    std::optional<Sum> product;
-    if (a == b)
-      product = square(xa, chebyshev);
-    else if (!chebyshev)
-      product = multiply_lazy(at(a, level), at(b, level), level);
-    else if (folded())
-      product = folded_chebyshev(a, b, level);
-    else {  // T_(a+b) = 2 T_a T_b - T_|a-b|
-      Value twice = ev_.multiply_lazy(at(a, level), at(b, level));
-      twice = ev_.add(twice, twice);
-      product = ev_.sub(twice, scaled(a - b, 1.0, level, twice.scale()));
-    }
-    Value made = finish(*product);
+    Value made = finish(a == b ? square(xa, chebyshev) : element_product(a, b, level, chebyshev));
     if (chebyshev) ops_.limit_chebyshev(made, elements_.at(1), i);
     return elements_.emplace(i, std::move(made)).first->second;
+  }
+
+  /// X^(a+b), or T_(a+b) = 2 T_a T_b - T_(a-b), unrescaled; a > b.
+  Sum element_product(u32 a, u32 b, u32 level, bool chebyshev) {
+    if (!chebyshev) return multiply_lazy(at(a, level), at(b, level), level);
+    if constexpr (FoldedOps<Ops>)
+      if (ops_.folded)
+        return ops_.chebyshev_product(at(a, level), at(b, level), at(a - b, level), level);
+    Value twice = ev_.multiply_lazy(at(a, level), at(b, level));
+    twice = ev_.add(twice, twice);
+    return ev_.sub(twice, scaled(a - b, 1.0, level, twice.scale()));
   }
 
   bool folded() const {
     if constexpr (FoldedOps<Ops>) return ops_.folded;
     return false;
-  }
-  std::optional<Sum> folded_chebyshev(u32 a, u32 b, u32 level) {
-    if constexpr (FoldedOps<Ops>)
-      return ops_.chebyshev_product(at(a, level), at(b, level), at(a - b, level), level);
-    return std::nullopt;
   }
   /// x^2, or 2 x^2 - 1.
   Sum square(const Value& x, bool chebyshev) const {
@@ -125,13 +119,6 @@ class PolynomialEvaluator {
     if constexpr (FoldedOps<Ops>)
       if (ops_.folded) return ops_.product(std::move(a), b, level);
     return ev_.multiply_lazy(a, b);
-  }
-  /// What it is where nothing is folded.
-  static const Value& made(const Sum& sum) {
-    if constexpr (FoldedOps<Ops>)
-      return std::get<Value>(sum);
-    else
-      return sum;
   }
 
   /// element(i) at this level, made once; folded, at a level that limbs can be dropped from.
@@ -226,9 +213,9 @@ class PolynomialEvaluator {
     return ops_.linear_combination(t.x, t.factors, constant, scale);
   }
 
-  /// product + r, of three components and unrescaled.
-  Sum with_remainder(Sum product, std::span<const double> r, u32 level, double scale) {
-    if constexpr (FoldedOps<Ops>)
+  /// product += r, of three components and unrescaled.
+  void add_remainder(Sum& product, std::span<const double> r, u32 level, double scale) {
+    if constexpr (FoldedOps<Ops>) {
       if (ops_.folded) {
         const u32 degree = degree_of(r);
         if (leaf_fits(r, degree, level) && leaf_level(r, degree, level, scale) == level) {
@@ -237,9 +224,12 @@ class PolynomialEvaluator {
         } else {
           ops_.add_to(product, node(r, level, scale));
         }
-        return product;
+        return;
       }
-    return ev_.add(made(product), made(node(r, level, scale)));
+      product = ev_.add(std::get<Value>(product), std::get<Value>(node(r, level, scale)));
+    } else {
+      product = ev_.add(product, node(r, level, scale));
+    }
   }
 
   Split split(std::span<const double> c, u32 degree, u32 half) const {
@@ -266,7 +256,8 @@ class PolynomialEvaluator {
     ops_.set_scale(product, scale);
     bool remainder = false;
     for (double v : r) remainder |= v != 0.0;
-    return remainder ? with_remainder(std::move(product), r, level, scale) : std::move(product);
+    if (remainder) add_remainder(product, r, level, scale);
+    return product;
   }
 
   Ops ops_;

@@ -157,8 +157,8 @@ std::string human_bytes(u64 bytes) {
   int unit = 0;
   for (; value >= 1024 && unit < 5; ++unit) value /= 1024;
   char text[32];
-  static_cast<void>(std::snprintf(text, sizeof(text), "%.1f ", value));
-  return cat(text, units[unit]);
+  const int length = std::snprintf(text, sizeof(text), "%.1f ", value);
+  return std::string(text, static_cast<std::size_t>(std::max(0, length))).append(units[unit]);
 }
 
 OutOfMemoryError out_of_memory(const MemoryRequest& request, u64 available,

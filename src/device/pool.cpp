@@ -123,7 +123,8 @@ void Pool::give(Block block) noexcept {
   if (use_.idle <= limit || stream_.capturing()) return;
   try {
     give_back(use_.idle - limit);
-  } catch (...) {  // a device that failed; the next operation says so
+  } catch (...) {
+    return;  // a device that failed; the next operation says so
   }
 }
 

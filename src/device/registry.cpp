@@ -32,7 +32,7 @@ std::vector<std::string> names_of_parts(const std::string& name) {
     const std::size_t end = std::min(name.find('+', begin), name.size());
     std::string part = name.substr(begin, end - begin);
     const bool number = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
-    if (number && !names.empty()) part = names.back().substr(0, names.back().rfind(':') + 1) + part;
+    if (number && !names.empty()) part.insert(0, names.back(), 0, names.back().rfind(':') + 1);
     if (part.empty() || part == "auto" || (number && part.find(':') == std::string::npos))
       throw DeviceError(cat("device \"", name, "\": part \"", name.substr(begin, end - begin),
                             "\", expected devices joined by +, such as \"cuda:0+1\""),

@@ -38,9 +38,6 @@ class DividedStream : public Stream {
   virtual std::size_t room_bytes(std::span<const LimbShape> shapes) const = 0;
   virtual Buffer allocate_room(std::span<const LimbShape> shapes) = 0;
   virtual void reshape(const Buffer& room, const LimbShape& shape) = 0;
-
-  /// The end of the work of a capture(), however it came to it: what was there for it alone goes.
-  virtual void capture_ended() noexcept = 0;
 };
 
 /// One device of several ("cuda:0+1"), two or more of one kind and model (DeviceError otherwise).

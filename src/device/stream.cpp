@@ -301,11 +301,9 @@ std::unique_ptr<GraphExec> Stream::capture(const std::function<void()>& work) {
   std::unique_ptr<GraphExec> graph;
   {
     struct Ended {
-      DividedStream* stream;
-      ~Ended() {
-        if (stream != nullptr) stream->capture_ended();
-      }
-    } const ended{dynamic_cast<DividedStream*>(this)};
+      Stream& stream;
+      ~Ended() { stream.capture_ended(); }
+    } const ended{*this};
     work();  // warm-up: sizes the capture's memory, so that the recording allocates nothing
     synchronize();
     for (const auto& capture : captures) capture->begin_recording();

@@ -71,7 +71,7 @@ Tuning tuning(const Device& device) {
   return found;
 }
 
-Tuning default_tuning(const Device& device) { return *tuned(device).defaults_; }
+Tuning default_tuning(const Device& device) { return tuned(device).defaults_.value(); }
 
 void set_tuning(Device& device, const Tuning& wanted) {
   tuned(device);

@@ -44,7 +44,7 @@ KeyExtent key_extent(const Chain& chain, u32 level) {
       if (short_limbs.contains(id) || (id >= normal.begin && id < normal.end)) limbs.push_back(id);
   }
   const u32 first = limbs[0] / chain.alpha;
-  return {first, limbs[limbs.size() - 1] / chain.alpha + 1 - first, limbs};
+  return {first, limbs.back() / chain.alpha + 1 - first, limbs};
 }
 
 RingContext::RingContext(Chain chain, std::shared_ptr<device::Device> device)

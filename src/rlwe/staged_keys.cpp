@@ -277,7 +277,7 @@ u64 StagedKeys::distance_to(KeyId id) const {
   return kNever;
 }
 
-bool StagedKeys::room_for(std::vector<KeyId> coming, std::span<const KeyId> stay) const {
+bool StagedKeys::room_for(std::span<const KeyId> coming, std::span<const KeyId> stay) const {
   std::vector<u64> needed, free;
   for (KeyId id : coming) needed.push_back(bytes_of(id));
   for (const Frame& f : frames_)

@@ -89,7 +89,7 @@ class StagedKeys final : public KeySource, public std::enable_shared_from_this<S
   std::vector<KeyView> views_of(std::span<const KeyId> ids);
   static bool among(std::span<const KeyId> keys, KeyId id);
   /// Whether the frames that neither a lease nor `stay` needs have room for `coming`.
-  bool room_for(std::vector<KeyId> coming, std::span<const KeyId> stay) const;
+  bool room_for(std::span<const KeyId> coming, std::span<const KeyId> stay) const;
   /// Keys of the order until `id` is needed; far away when it is not in it.
   u64 distance_to(KeyId id) const;
   void load(Frame& frame, KeyId id);

@@ -26,6 +26,10 @@ struct LimbSet {
   u32 size() const { return count; }
   bool empty() const { return count == 0; }
   u32 operator[](u32 i) const { return id[i]; }
+  u32 back() const {
+    if (empty()) throw StateError("last limb of no limbs");
+    return id[count - 1];
+  }
   void push_back(u32 prime_id) {
     if (count >= kMaxLimbs || prime_id >= kMaxLimbs)
       throw ParameterError(cat("limb set overflow: prime id ", prime_id, ", at most ", kMaxLimbs));

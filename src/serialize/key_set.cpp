@@ -124,10 +124,10 @@ void KeyReader::find_encapsulation() {
            "none, for parameters without encapsulation", file_.file().tensors().at(first).offset);
   const u32 weight = rlwe::kEncapsulationWeight;
   if (file_.integer(kWeight, 1, ring_.ring_dim()) != weight) file_.refuse(kWeight, cat(weight));
-  encapsulation_ = {find(std::string(kDenseToSparse), 1, rlwe::encapsulation_limbs(ring_)),
-                    find(std::string(kSparseToDense), 1, ring_.everything()),
-                    {},
-                    weight};
+  Encapsulation found{find(std::string(kDenseToSparse), 1, rlwe::encapsulation_limbs(ring_)),
+                      find(std::string(kSparseToDense), 1, ring_.everything()),
+                      {},
+                      weight};
   for (const auto& [name, tensor] : file_.file().tensors()) {
     if (!name.starts_with(kTurned) || !name.ends_with(kHalf)) continue;
     const std::string_view digits =
@@ -139,8 +139,9 @@ void KeyReader::find_encapsulation() {
              usable ? std::string("none, for parameters without OverModRaise")
                     : cat("an integer 1 mod 4 in [1, ", 2 * ring_.ring_dim(), ")"),
              tensor.offset);
-    encapsulation_->turned.emplace(*element, find(turned_name(*element), 1, ring_.everything()));
+    found.turned.emplace(*element, find(turned_name(*element), 1, ring_.everything()));
   }
+  encapsulation_ = std::move(found);
 }
 
 u64 KeyReader::element_of(const Tensor& tensor) const {

@@ -18,7 +18,7 @@ constexpr u64 kMaxLevels = 256;
 /// every coefficient of every prime.
 u64 table_bytes(const Spec& spec) {
   const u64 primes = spec.main.size() + spec.terminal.size() + spec.auxiliary.size();
-  return 2 * 2 * sizeof(u32) * (primes << spec.log_n);
+  return (primes << spec.log_n) * 2 * 2 * sizeof(u32);
 }
 
 void fill(std::span<u8> to, const void* from) {

@@ -124,7 +124,7 @@ Ciphertext upload(DocumentReader& file, const Source& source, const Context::Sta
 /// Memory for an array of rows: the rows, and for seeded ones the bodies as 64-bit words on the
 /// host and on the device.
 u64 memory_of(u64 rows, bool seeded, const device::TorusPlan& plan) {
-  return rows * (plan.words() * sizeof(u32) + (seeded ? 2 * plan.slots * sizeof(u64) : 0));
+  return rows * (plan.words() * sizeof(u32) + (seeded ? u64(plan.slots) * 2 * sizeof(u64) : 0));
 }
 
 u64 rows_of(u64 size, u32 slots) { return (size + slots - 1) / slots; }

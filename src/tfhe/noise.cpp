@@ -59,9 +59,10 @@ void Noise::Segment::add(const Segment& other, double factor) {
     });
     if (same == parts.end()) {
       parts.push_back({theirs.source, theirs.offset, factor * theirs.factor});
-    } else if ((same->factor += factor * theirs.factor) == 0) {
-      parts.erase(same);
+      continue;
     }
+    same->factor += factor * theirs.factor;
+    if (same->factor == 0) parts.erase(same);
   }
   dependent += std::abs(factor) * other.dependent;
   limit();

@@ -3,6 +3,7 @@
 #include "backends/cpu/cpu_backend.h"
 #include "support/chains.h"
 #include "support/same.h"
+#include "support/scalars.h"
 
 namespace crenel::test {
 namespace {
@@ -34,12 +35,7 @@ void expect_same_bits(Pair& pair, const std::vector<TestPoly>& polys, const Oper
 }
 
 device::LimbScalars random_scalars(const ring::Ring& ring, Rng& rng) {
-  device::LimbScalars s;
-  for (u32 l = 0; l < ring.prime_count(); ++l) {
-    s.low[l] = static_cast<u32>(rng() % ring.modulus(l).q);
-    s.high[l] = static_cast<u32>(rng() % ring.modulus(l).q);
-  }
-  return s;
+  return test::random_scalars(ring, rng, LimbSet::range(0, ring.prime_count()), false);
 }
 
 TEST_P(CpuIsa, ScalarPathIsRef) {

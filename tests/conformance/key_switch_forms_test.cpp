@@ -5,6 +5,7 @@
 #include "support/compositions.h"
 #include "support/devices.h"
 #include "support/same.h"
+#include "support/scalars.h"
 
 namespace crenel::test {
 namespace {
@@ -41,15 +42,6 @@ TestPoly output(Rng& rng, const ChainCase& s) {
 TestPoly switching_key(const ring::Ring& ring, Rng& rng, const ChainCase& s) {
   return random_poly(ring, rng, {s.log_n, 2, s.chain.digits()},
                      LimbSet::range(0, ring.prime_count()), Domain::eval);
-}
-LimbScalars scalars(const ring::Ring& ring, Rng& rng, const LimbSet& limbs, bool real) {
-  LimbScalars f;
-  for (u32 l = 0; l < limbs.size(); ++l) {
-    const u32 q = ring.modulus(limbs[l]).q;
-    f.low[l] = static_cast<u32>(rng() % q);
-    f.high[l] = real ? f.low[l] : static_cast<u32>(rng() % q);
-  }
-  return f;
 }
 Table prepared(const Context& c, const ChainCase& s) {
   return c.kernels->prepare(
@@ -105,7 +97,7 @@ TEST_P(KeySwitchForms, Rotated) {
     for (const Rotation& r : rotations(rng, u64(2) << s.log_n)) {
       SCOPED_TRACE(cat("element ", r.element, r.add ? ", added" : "", ", addend of ", r.addend));
       const LimbSet limbs = r.whole ? s.extended() : s.window();
-      const LimbScalars factor = scalars(pair.ring(), rng, limbs, r.real);
+      const LimbScalars factor = random_scalars(pair.ring(), rng, limbs, r.real);
       const std::vector<TestPoly> polys{
           r.add ? input(pair.ring(), rng, s, 2, s.extended()) : output(rng, s),
           input(pair.ring(), rng, s, 1, s.window()), switching_key(pair.ring(), rng, s),
@@ -179,18 +171,18 @@ TEST_P(KeySwitchForms, Product) {
     auto pair = make_pair(device_, s.log_n, s.chain.primes);
     const Table in_candidate = prepared(pair.candidate, s),
                 in_reference = prepared(pair.reference, s);
-    const LimbScalars lift = scalars(pair.ring(), rng, s.window(), true);
+    const LimbScalars lift = random_scalars(pair.ring(), rng, s.window(), true);
     for (const Product& p : products()) {
       SCOPED_TRACE(cat(p.square ? "square" : "product", p.doubled ? ", doubled" : "",
                        p.constant ? ", constant" : "", ", ", p.addends, " addends of ",
                        p.components));
-      const LimbScalars constant = scalars(pair.ring(), rng, s.window(), false);
+      const LimbScalars constant = random_scalars(pair.ring(), rng, s.window(), false);
       std::vector<LimbScalars> factors;
       std::vector<TestPoly> polys{output(rng, s), input(pair.ring(), rng, s, 2, s.window()),
                                   input(pair.ring(), rng, s, 2, s.window()),
                                   switching_key(pair.ring(), rng, s)};
       for (u32 i = 0; i < p.addends; ++i) {
-        factors.push_back(scalars(pair.ring(), rng, s.window(), p.real));
+        factors.push_back(random_scalars(pair.ring(), rng, s.window(), p.real));
         polys.push_back(input(pair.ring(), rng, s, p.components, s.window()));
       }
       const auto with = [&](const auto& f) {
@@ -226,8 +218,8 @@ void check_large(const std::shared_ptr<device::Device>& device, Rng& rng, const 
   auto context = make_context(device, s.log_n, s.chain.primes);
   const Table table = prepared(context, s);
   const u64 element = rng() % (u64(2) << s.log_n) | 1;
-  const LimbScalars lift = scalars(*context.ring, rng, s.window(), true);
-  const std::vector<LimbScalars> factors{scalars(*context.ring, rng, s.window(), true)};
+  const LimbScalars lift = random_scalars(*context.ring, rng, s.window(), true);
+  const std::vector<LimbScalars> factors{random_scalars(*context.ring, rng, s.window(), true)};
   const std::vector<TestPoly> polys{
       input(*context.ring, rng, s, 2, s.extended()), input(*context.ring, rng, s, 2, s.window()),
       input(*context.ring, rng, s, 2, s.window()), switching_key(*context.ring, rng, s),

@@ -5,6 +5,7 @@
 #include "support/compositions.h"
 #include "support/devices.h"
 #include "support/same.h"
+#include "support/scalars.h"
 
 namespace crenel::test {
 namespace {
@@ -24,16 +25,6 @@ ChainCase drawn(Rng& rng) {
   s.begin = u32(rng() % 4);
   s.end = s.begin + 1 + u32(rng() % (s.chain.q_count - s.begin));
   return s;
-}
-
-LimbScalars scalars(const ring::Ring& ring, Rng& rng, const LimbSet& limbs, bool real) {
-  LimbScalars f;
-  for (u32 l = 0; l < limbs.size(); ++l) {
-    const u32 q = ring.modulus(limbs[l]).q;
-    f.low[l] = static_cast<u32>(rng() % q);
-    f.high[l] = real ? f.low[l] : static_cast<u32>(rng() % q);
-  }
-  return f;
 }
 
 // A level on the candidate and on ref, with a key of its digits and limbs.
@@ -68,7 +59,7 @@ struct Level {
     return &c == &pair.reference ? reference : candidate;
   }
   LimbScalars drawn_scalars(const LimbSet& limbs) const {
-    return scalars(pair.ring(), rng, limbs, rng() % 8 != 0);
+    return random_scalars(pair.ring(), rng, limbs, rng() % 8 != 0);
   }
   void expect_same(const std::vector<TestPoly>& polys, const Operation& operation) {
     expect_all_same(pair, polys, 1, {{"divided", operation}}, operation);
@@ -107,7 +98,7 @@ TEST_P(SplitForms, Product) {
     const bool square = rng() % 2 == 0, doubled = rng() % 2 == 0, constant = rng() % 2 == 0;
     const u32 addends = u32(rng() % 3), components = 2 + u32(rng() % 2);
     const LimbScalars lift = level.drawn_scalars(s.window());
-    const LimbScalars added = scalars(level.pair.ring(), rng, s.window(), false);
+    const LimbScalars added = random_scalars(level.pair.ring(), rng, s.window(), false);
     std::vector<TestPoly> polys{level.poly(2, s.extended()), level.poly(2, s.window()),
                                 level.poly(2, s.window()), level.key()};
     std::vector<LimbScalars> factors;
@@ -133,7 +124,7 @@ TEST_P(SplitForms, Recorded) {
     const ChainCase& s = level.s;
     SCOPED_TRACE(level.name());
     const u64 element = rng() % (u64(2) << s.log_n) | 1;
-    const LimbScalars lift = scalars(level.pair.ring(), rng, s.window(), true);
+    const LimbScalars lift = random_scalars(level.pair.ring(), rng, s.window(), true);
     const std::vector<TestPoly> polys{level.poly(2, s.extended()), level.poly(2, s.window()),
                                       level.key(), level.poly(2, s.extended())};
     const auto work = [&](Context& c, const Views& v) {

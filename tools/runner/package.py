@@ -15,6 +15,8 @@ from runner.shell import ROOT, run_logged, say, tree_hash
 
 BUILD = ROOT / "build" / "main"
 STAMP = env.VENV / ".installed-crenel"
+COMPILED = env.VENV / ".installed-crenel-compiled"  # the hash of what its extension was compiled from
+PYTHON = "python/crenel"
 SOURCES = [
     "CMakeLists.txt",
     "VERSION",
@@ -30,7 +32,7 @@ SOURCES = [
     "bench/tfhe",
     "python/CMakeLists.txt",
     "python/src",
-    "python/crenel",
+    PYTHON,
 ]
 
 
@@ -48,7 +50,9 @@ class Toolchain:
         return defines
 
     def environment(self) -> dict[str, str]:
-        return {**env.tool_path(), "CMAKE_BUILD_PARALLEL_LEVEL": str(env.jobs()), "CXX": self.cxx}
+        ccache = {"CCACHE_SLOPPINESS": "pch_defines,time_macros"}  # it would not keep users of such headers
+        parallel = {"CMAKE_BUILD_PARALLEL_LEVEL": str(env.jobs())}
+        return {**env.tool_path(), **parallel, **ccache, "CXX": self.cxx}
 
 
 def prepare(install_cuda: bool) -> Toolchain:
@@ -70,6 +74,7 @@ def install(toolchain: Toolchain) -> None:
         say("   unchanged since the last build")
         return
     STAMP.unlink(missing_ok=True)
+    COMPILED.unlink(missing_ok=True)
     if toolchain.nvcc:
         say("   compiling C++ and CUDA: minutes, the first time")
     settings = [f"-Cbuild-dir={BUILD.relative_to(ROOT)}"]
@@ -77,8 +82,19 @@ def install(toolchain: Toolchain) -> None:
     settings += [f"-Ccmake.define.{name}={value}" for name, value in defines.items()]
     command = [env.PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "-v"]
     command += ["--no-build-isolation", "--no-deps", *settings, "."]
+    compiled = _compiled()
     run_logged(command, "package", env=toolchain.environment())
     STAMP.write_text(key)
+    COMPILED.write_text(compiled)
+
+
+def is_of_these_sources() -> bool:
+    """Was the installed extension compiled from the sources that the tree has now?"""
+    return COMPILED.exists() and COMPILED.read_text() == _compiled()
+
+
+def _compiled() -> str:
+    return tree_hash([source for source in SOURCES if source != PYTHON])
 
 
 def configure(toolchain: Toolchain, folder: Path, options: dict[str, str], log: str) -> None:

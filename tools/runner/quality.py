@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import tracked
-from runner import env, fuzzing, package, tidy, typed
-from runner.shell import ROOT, run, run_logged, say, stage
+from runner import env, fuzzing, generated, package, tidy, typed
+from runner.shell import ROOT, Stop, run, run_logged, say, stage, tell_left_out
 
 CXX_SUFFIXES = (".h", ".cpp", ".cu", ".cuh")
 RULES = {
@@ -18,8 +18,14 @@ RULES = {
 DICTIONARY_EXCEPTIONS = "nd,te,ot,fo,ser"
 
 
+QUICK_LEAVES_OUT = "left out by --quick: mypy, pyright, clang-tidy (./run lint has them)"
+
+
 def lint(arguments: list[str]) -> int:
-    fix = "--fix" in arguments
+    """./run lint [--quick] [--fix]: with --quick what a minute has time for."""
+    if unknown := [word for word in arguments if word not in ("--quick", "--fix")]:
+        raise Stop(f"{' '.join(unknown)}: expected --quick, --fix or both")
+    fix, quick = "--fix" in arguments, "--quick" in arguments
     with stage("tools"):
         env.pip_install("lint")
     files = tracked.files(ROOT)
@@ -40,11 +46,19 @@ def lint(arguments: list[str]) -> int:
         with stage(name):
             if command and run(command, check=False):
                 failed.append(name)
-    with stage("types"):
-        failed += [name for name, passed in typed.check().items() if not passed]
-    with stage("clang-tidy"):
-        if tidy.check("whole")[0]:
-            failed.append("clang-tidy")
+    with stage("generated files"):
+        failed += generated.check(fix)
+    public = (typed.SIGNATURES, typed.DOCSTRINGS)
+    with stage("signatures and docstrings" if quick else "signatures, docstrings and types"):
+        checks = public if quick else (*public, typed.TYPES)
+        failed += [name for name, passed in typed.check(checks).items() if not passed]
+    if not quick:
+        with stage("clang-tidy"):
+            if tidy.check("whole")[0]:
+                failed.append("clang-tidy")
+    tell_left_out()
+    if quick:
+        say(f"\n{QUICK_LEAVES_OUT}")
     say(f"\nlint: {'failed: ' + ', '.join(failed) if failed else 'clean'}")
     return 1 if failed else 0
 

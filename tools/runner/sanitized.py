@@ -29,6 +29,7 @@ SETTINGS = {
     "CRENEL_SANITIZE": "address,undefined",
     "CMAKE_CXX_FLAGS_RELEASE": "-O1 -g1",  # with assertions, and lines alone of debug information
     "CRENEL_TEST_OPTIONS": "-O0",
+    "CRENEL_COLD_OPTIONS": "-O0",  # compiled in two thirds of the time; loaders and kernels stay at -O1
 }
 PROGRAM, CHANGED = "sanitized_tests", "sanitized_changed_tests"
 ALWAYS = ("tests/unit/serialize",)
@@ -44,7 +45,6 @@ LEFT_OUT = {
     "Tenants.*": "minutes of bootstrapping; ./run test --sanitize runs it",
     "SecretMemory.*": "AddressSanitizer makes mlock do nothing",
     "*SecretPages.AreLockedAndNotDumped*": "likewise",
-    "*SecretPages.AreWipedWhenGivenBack*": "it searches all memory of the process, AddressSanitizer's too",
     "Forks.AChildOfAWorkingProcess*": "a child waits for ever where another thread held AddressSanitizer's "
     "allocator at the fork, which it does not know of before LLVM 17",
     "TfheCircuitCacheInUse.Forks": "likewise",

@@ -36,6 +36,14 @@ def remember(text: str) -> None:
         remembered.append(text)
 
 
+def tell_left_out() -> None:
+    """All that was to be remembered."""
+    if remembered:
+        say("\n== left out")
+        for text in remembered:
+            say(f"   {text}")
+
+
 @contextlib.contextmanager
 def stage(name: str):
     """Prints the name, then the wall time of what happens inside."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner import receipt
 from runner.counts import Counts
-from runner.shell import LOGS, remembered, say, stage_times
+from runner.shell import LOGS, say, stage_times, tell_left_out
 
 REASONS_SHOWN = 25
 LOUD = "!" * 78
@@ -42,10 +42,7 @@ def close(total: Counts, problem: str, gpu: bool, whole: bool) -> int:
 
 def _tell_skips(total: Counts, gpu: bool) -> None:
     """Every reason with its count; the names are in a file, since there are hundreds without a GPU."""
-    if remembered:
-        say("\n== left out")
-        for text in remembered:
-            say(f"   {text}")
+    tell_left_out()
     reasons = total.by_reason()
     if not reasons:
         return

@@ -343,6 +343,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   virtual std::unique_ptr<GraphExec> record(const std::function<void()>& work);
   /// What a recording of this stream records: of a stream of several devices their streams, too.
   virtual std::vector<Stream*> recorded_streams() { return {this}; }
+  /// The end of the work of a capture(), however it came to it: what was there for it alone goes.
+  virtual void capture_ended() noexcept {}
   /// Whether the calling thread is inside record(): what it queues is not to be run.
   bool recording() const noexcept { return capturing() && recording_; }
   /// StateError, naming `what`, when recording().

@@ -52,10 +52,11 @@ def gpus(
     from crenel import analyze
     from crenel import gpus as model
     from crenel.cli import gpus_output
-    from crenel.cli.output import expect_new, numbers
+    from crenel.cli.output import expect_at_most, expect_new, numbers
     from crenel.launch_times import load_launch_times
 
-    of_gpus = numbers(counts, "--gpus")
+    of_gpus = numbers(counts, "--gpus", most=model.most())
+    expect_at_most(each, model.MOST_EACH, "--each")
     shapes = _shapes(domain, hosts, link)
     if measured_ms is not None and not 0 < measured_ms < float("inf"):
         raise ParameterError(
@@ -100,7 +101,7 @@ def _shapes(domain: str | None, hosts: str, link: str) -> list[tuple[int, int]]:
     from crenel import hosts as plans
     from crenel.cli.output import numbers
 
-    of_hosts = numbers(hosts, "--hosts")
+    of_hosts = numbers(hosts, "--hosts", most=plans.MOST_HOSTS)
     plans.load_network(link)
     if domain is None:
         return []

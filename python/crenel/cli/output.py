@@ -23,12 +23,22 @@ def expect_new(file: Path | None, option: str = "--json") -> None:
         )
 
 
-def numbers(text: str, option: str) -> tuple[int, ...]:
-    """What an option has, by commas: whole numbers from 1 on. Raises ParameterError for anything else."""
+def expect_at_most(number: int, most: int, option: str) -> None:
+    """Raises ParameterError, which names the option and its limit."""
+    if number > most:
+        raise ParameterError(f"{option} {number}, expected at most {most}", {option: number, "most": most})
+
+
+def numbers(text: str, option: str, *, most: int | None = None) -> tuple[int, ...]:
+    """What an option has, by commas: whole numbers from 1 on, up to `most`. Raises ParameterError for
+    anything else."""
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() and len(word) < 20 and int(word) > 0 for word in words):
         raise ParameterError(f"{option} {text}, expected numbers from 1 on, by commas", {option: text})
-    return tuple(int(word) for word in words)
+    found = tuple(int(word) for word in words)
+    if most is not None:
+        expect_at_most(max(found), most, option)
+    return found
 
 
 def say(text: str) -> None:

@@ -41,7 +41,11 @@ def reproduce(
         typer.Option("--from", help="A folder of records, more than once: the first that has a file counts."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for index.html, reproduction.md and figures; default: none.")
+        Path | None,
+        typer.Option(
+            help="Folder for index.html, reproduction.md and figures, which are not written without it, and "
+            "for the records of --device, which are then in ./reproduction."
+        ),
     ] = None,
     device: Annotated[
         str | None, typer.Option(help="Measure first: cuda, cuda:<index>, cuda:dry, cpu or ref.")

@@ -74,13 +74,88 @@ def test_progress_of_jobs(live):
     newest = session.service.jobs()
     assert len(newest) >= 4 and newest[0]["state"] == "done" and newest[0]["key"] == session.key
 
-    def stopped(done: int, total: int, what: str) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        session.run(m.samples[:2], progress=stopped)
     with pytest.raises(ParameterError):
         session.run(m.samples[:0])
+    with pytest.raises(TypeError, match="progress must be a bool or a function, got str"):
+        session.run(m.samples[:2], progress="bar")
+
+
+class Stopped(Exception):
+    """What no library raises."""
+
+
+def stops_at(call: int, told: list[tuple[int, int, str]]):
+    def progress(done: int, total: int, what: str) -> None:
+        told.append((done, total, what))
+        if len(told) == call:
+            raise Stopped(call)
+
+    return progress
+
+
+def test_a_progress_function_of_jobs_that_raises(live):
+    """At whatever report: its error comes, nothing of the call is left waiting, and the next one is whole."""
+    m = made()
+    session = client.connect(live.url, live.token).open("toy", allow_insecure=True)
+    key, told = session.key, []
+    session.run(m.samples[:8], progress=lambda *row: told.append(row))
+    for call in {1, 2, 3, len(told) - 1, len(told)}:
+        before, told = {job["job"] for job in session.service.jobs()}, []
+        with pytest.raises(Stopped):
+            session.run(m.samples[:8], progress=stops_at(call, told))
+        new = [job for job in session.service.jobs() if job["job"] not in before]
+        assert len(new) <= 2 and len(told) == call and session.key == key
+        assert all(client.Job(session, job["job"]).state(20)["state"] != "queued" for job in new)
+    found = session.run(m.samples[:8])
+    assert np.abs(found - m.program.simulate(m.samples[:8], noise=False)).max() < 2**-10
+
+
+def test_an_upload_goes_on_where_its_progress_function_raised(live, tmp_path, monkeypatch):
+    m = made()
+    monkeypatch.setattr("crenel.client_uploads.CHUNK", 1 << 16)
+    service = client.connect(live.url, live.token)
+    sent = live.service.metrics.received.labels("/keys/uploads/{upload}")._value
+
+    def stopped(call, act):
+        told, before = [], sent.get()
+        with pytest.raises(Stopped):
+            act(stops_at(call, told))
+        assert len(told) == call and told[-1][2] == "sending keys"
+        return told[-1][1], sent.get() - before
+
+    session = client.Session(service, m.spec, m.spec.keygen("cpu"))
+    for act in (session.send_keys, session.rotate_keys):
+        old = session.key
+        size, first = stopped(3, lambda progress, act=act: act(progress=progress))
+        assert 0 < first < size and session.key == old
+        told, before = [], sent.get()
+        act(progress=lambda *row, told=told: told.append(row))
+        assert sent.get() - before == size - first and session.key != old  # no byte twice
+        assert told[0][0] == 0 and told[1][0] == first and told[-1] == (size, size, "sending keys")
+    session.run(m.samples[:1])
+    # At the last report the keys are there: the session has them, whoever stops it.
+    old, calls = session.key, -(-size // (1 << 16)) + 1
+    _, whole = stopped(calls, lambda progress: session.rotate_keys(progress=progress))
+    assert whole == size and session.key != old
+    held = service.keys()
+    assert [session.key in {k["key"] for k in held}, old in {k["key"] for k in held}] == [True, False]
+    session.run(m.samples[:1])
+
+
+def test_an_upload_whose_time_was_over_begins_anew(live, tmp_path, monkeypatch):
+    m = made()
+    monkeypatch.setattr("crenel.client_uploads.CHUNK", 1 << 16)
+    service = client.connect(live.url, live.token)
+    file = tmp_path / "keys"
+    m.spec.keygen("cpu").evaluation_keys(m.spec).save(file)
+    with pytest.raises(Stopped):
+        service.upload(file, m.spec.program, progress=stops_at(2, []))
+    (place,) = service._places.values()
+    service.request("DELETE", place, headers={"Tus-Resumable": "1.0.0"})
+    told = []
+    key = service.upload(file, m.spec.program, progress=lambda *row: told.append(row))
+    assert told[1][0] == 1 << 16 and told[-1][0] == file.stat().st_size and not service._places
+    service.delete_keys(key)
 
 
 def test_what_the_client_says_is_what_the_service_sends():

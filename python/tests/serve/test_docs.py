@@ -11,6 +11,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+import pytest
 from service_world import World
 
 from crenel.serve.schemas import JobModel, KeyModel, Limits, Problem, ProgramModel
@@ -20,6 +21,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs"
 UPDATE = os.environ.get("CRENEL_UPDATE_DOCS") == "1"
 
 
+@pytest.mark.generated
 def test_the_table_of_settings():
     page = DOCS / "guide/serve.md"
     text = page.read_text()
@@ -116,6 +118,7 @@ def _of_tenants(given: dict, found: dict) -> str:
     )
 
 
+@pytest.mark.generated
 def test_the_table_of_measurements():
     page = DOCS / "guide/serve.md"
     head, rest = page.read_text().split("<!-- measured -->\n")
@@ -136,6 +139,7 @@ def capacity() -> ModuleType:
     return found
 
 
+@pytest.mark.generated
 def test_the_capacity_page():
     page = DOCS / "guide/serve.md"
     head, rest = page.read_text().split("<!-- capacity -->\n")
@@ -159,6 +163,7 @@ def test_capacity_takes_the_newest_and_prices():
     assert "A million requests" in table and table.count("no price given") == sum(not c.gpu for c in rows)
 
 
+@pytest.mark.generated
 def test_the_openapi_document(world: World):
     """Versions of FastAPI write descriptions differently; routes, parameters and models are ours."""
     found = world.http.get("/openapi.json").json()

@@ -1,5 +1,8 @@
 #include "backends/split/blocks.h"
 
+#include <bit>
+#include <iterator>
+
 #include "crenel/core/error.h"
 
 namespace crenel::backend::split {
@@ -64,7 +67,7 @@ void* Blocks::add(Block block) {
     next_ += size;
   }
   blocks_.emplace(address, std::move(block));
-  return reinterpret_cast<void*>(address);
+  return std::bit_cast<void*>(address);  // a number: nothing is read through it
 }
 
 void Blocks::remove(const void* address) noexcept {
@@ -89,17 +92,17 @@ void Blocks::reshape(const void* address, const device::LimbShape& shape) {
 Place Blocks::find(const void* address) const {
   const u64 at = reinterpret_cast<u64>(address);
   const std::lock_guard lock(mutex_);
-  auto it = blocks_.upper_bound(at);
-  if (it != blocks_.begin() && at - (--it)->first < it->second.bytes()) {
-    Place place{&it->second, at - it->first};
-    if (place.block->flat()) return place;
-    place.row = place.offset / place.block->row_bytes();
-    const u64 in_row = place.offset % place.block->row_bytes();
-    place.position = static_cast<u32>(in_row / place.block->limb_bytes());
-    place.rest = in_row % place.block->limb_bytes();
-    return place;
-  }
-  throw StateError("address of no memory of this device");
+  const auto behind = blocks_.upper_bound(at);
+  const auto it = behind == blocks_.begin() ? blocks_.end() : std::prev(behind);
+  if (it == blocks_.end() || at - it->first >= it->second.bytes())
+    throw StateError("address of no memory of this device");
+  Place place{&it->second, at - it->first};
+  if (place.block->flat()) return place;
+  place.row = place.offset / place.block->row_bytes();
+  const u64 in_row = place.offset % place.block->row_bytes();
+  place.position = static_cast<u32>(in_row / place.block->limb_bytes());
+  place.rest = in_row % place.block->limb_bytes();
+  return place;
 }
 
 void* Blocks::flat(u32 part, const void* address) const {

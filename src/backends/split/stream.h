@@ -52,11 +52,11 @@ class SplitStream final : public device::DividedStream {
   std::size_t room_bytes(std::span<const device::LimbShape> shapes) const override;
   device::Buffer allocate_room(std::span<const device::LimbShape> shapes) override;
   void reshape(const device::Buffer& room, const device::LimbShape& shape) override;
-  void capture_ended() noexcept override { recorded_rooms_.reset(); }
 
  protected:
   std::unique_ptr<device::GraphExec> record(const std::function<void()>& work) override;
   std::vector<Stream*> recorded_streams() override;
+  void capture_ended() noexcept override { recorded_rooms_.reset(); }
 
  private:
   device::Buffer flat(std::size_t bytes, bool secret, bool exact);

@@ -33,7 +33,7 @@ Ciphertext Bootstrapper::State::raise(const Ev& ev, const Ciphertext& a) const {
     watch::advance();
     stage.reset();
     stage.emplace(ev.stream(), "coeff_to_slot");
-    return traced(ev, s.wrap((*raised_factor)(ev, raised), meta));
+    return traced(ev, s.wrap(raised_factor.value()(ev, raised), meta));
   }
   return traced(ev, s.wrap(encapsulation.raise(*s.stream, sparse.view(),
                                                s.lease(rlwe::kSparseToDense)[0], plan.raised()),
@@ -132,9 +132,9 @@ Ciphertext Bootstrapper::State::once(const Ev& ev, const Ciphertext& rows) const
   // The slots are now the message divided by q0 / Delta', at a large scale: read them as the
   // message (of a pack, over what unpacking and the real part multiply by), and come down to the
   // canonical scale.
-  Ciphertext reduced = with_scale(sine_of_coefficients(ev, low), plan.read_scale);
+  const Ciphertext reduced = with_scale(sine_of_coefficients(ev, low), plan.read_scale);
   if (!halves) return finish(ev, ev.adjust_level(reduced, reduced.level() - 1));
-  return finish(ev, with_slots((*halves)(ev, std::move(reduced)), plan.slots()));
+  return finish(ev, with_slots((*halves)(ev, reduced), plan.slots()));
 }
 
 // Meta-BTS (BCCKK22): m - BTS(m) is small; times 2^k it is bootstrapped again, and takes

@@ -69,7 +69,8 @@ std::optional<KeyFit> fit_of_other_slots(const ckks::Evaluator& ev, BootstrapOpt
       for (KeyFit& fit : lesser(params, fits[0], any)) fits.push_back(std::move(fit));
       for (const KeyFit& fit : fits)
         if (serve(ev, fit.needs) && (!best || count(fit.needs) > count(best->needs))) best = fit;
-    } catch (const ParameterError&) {  // no bootstrap of so few slots with the other options
+    } catch (const ParameterError&) {
+      continue;  // no bootstrap of so few slots with the other options
     }
   }
   return best;

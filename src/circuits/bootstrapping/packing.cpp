@@ -46,7 +46,7 @@ Ciphertext MonomialPacking::pack(const Evaluator& ev, const Ciphertext& rows) co
   for (u32 k = 0; k < count_; ++k) members.push_back(all.rows(k * batch, batch));
   Poly out = s.poly(2, batch, rows.level());
   const View to = out.view();
-  s.kernels().plain_multiply_sum(*s.stream, std::span(&to, 1), members, together_->grid());
+  s.kernels().plain_multiply_sum(*s.stream, std::span(&to, 1), members, together_.value().grid());
   ckks::Metadata meta = rows.metadata();
   meta.slots = slots_ * count_;
   meta.real = false;

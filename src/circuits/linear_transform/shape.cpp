@@ -131,12 +131,13 @@ bool BlockShape::real(u32 output) const {
 double BlockShape::bound(u32 output, std::span<const double> bounds) const {
   double bound = 0.0;
   bool first = true;
-  for (std::size_t i = 0; i < bounds.size(); ++i)
-    if (norms[output][i]) {
-      const double part = ckks::magnitude::scaled(bounds[i], norms[output][i]->rows);
-      bound = first ? part : ckks::magnitude::sum(bound, part);
-      first = false;
-    }
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    const std::optional<MatrixNorms>& block = norms[output][i];
+    if (!block) continue;
+    const double part = ckks::magnitude::scaled(bounds[i], block->rows);
+    bound = first ? part : ckks::magnitude::sum(bound, part);
+    first = false;
+  }
   return bound;
 }
 
@@ -202,9 +203,9 @@ ckks::ErrorBound bound_of(const BlockShape& s, const ckks::ErrorModel& model,
     check_vector(params, in[i].meta, s, operation, maker);
     if (i > 0) ckks::check_metadata(in[0].meta, in[i].meta, true);
     real = real && in[i].meta.real;
-    if (!s.norms[output][i]) continue;
-    const auto part =
-        part_of(s, *s.norms[output][i], s.plan.columns[i].babies.size(), model, in[i]);
+    const std::optional<MatrixNorms>& block = s.norms[output][i];
+    if (!block) continue;
+    const auto part = part_of(s, *block, s.plan.columns[i].babies.size(), model, in[i]);
     if (!sum) {
       sum = part;
       continue;
@@ -214,7 +215,7 @@ ckks::ErrorBound bound_of(const BlockShape& s, const ckks::ErrorModel& model,
     sum->variance += part.variance, sum->failure += part.failure;
   }
   const ckks::NormBounds n(params, in[0].slots());
-  ckks::ErrorBound out = *sum;  // every output has a block
+  ckks::ErrorBound out = sum.value();  // every output has a block
   out.meta.real = real;
   const double product_scale = in[0].scale() * s.plain_scale;
   const double giants = static_cast<double>(s.plan.sums_of(output));

@@ -90,7 +90,7 @@ class RefTorusKernels final : public device::TorusKernels {
   std::unique_ptr<TorusProduct> product_;
 };
 
-/// x modulo 2^bits, bits <= 64.
-inline u64 low_bits(u64 x, u32 bits) { return bits == 64 ? x : x & ((u64(1) << bits) - 1); }
+/// x modulo 2^bits.
+inline u64 low_bits(u64 x, u32 bits) { return bits >= 64 ? x : x & ((u64(1) << bits) - 1); }
 
 }  // namespace crenel::backend::ref
