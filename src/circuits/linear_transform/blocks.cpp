@@ -123,6 +123,7 @@ struct Blocks::Sums {
   u32 batch;
   Poly poly;
   std::vector<bool> written;
+  std::optional<device::DivisionFollows> follows;  ///< of the last key switch, until the division
 
   Sums(const Evaluator::State& s, const BlockPlan& blocks, u32 vectors, const rlwe::LimbSet& limbs)
       : stream(*s.stream),
@@ -253,6 +254,8 @@ void Blocks::join_hoisted(const Evaluator& ev, Sums& sums) const {
       ++count;
     const u64 element =
         s.rotation_element(static_cast<i64>(plan.rows[r].giant), shape_.slots(), shape_.level);
+    if (outputs == 1 && r + count == plan.rows.size())
+      sums.follows.emplace(s.kernels(), *s.stream, s.switcher().first_division(shape_.level));
     s.switcher().add_rotated(sums.rows(plan.rows[r].output, count),
                              divided.view().rows((r - outputs) * batch, count * batch),
                              s.lease(element)[0], element, shape_.level,

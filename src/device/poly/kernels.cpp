@@ -247,9 +247,11 @@ void PolyKernels::key_switch_rotated(Stream& stream, const View& out, const Cons
                                      const ConstView* addend, const Scalars* factor) {
   watch::point();
   checks::key_switch_rotated(ring(), out, in, table, key, first_digit, element, addend);
-  if (!fuses_key_switch(stream, Optimisation::rotated_rows, addend != nullptr))
+  if (!fuses_key_switch(stream, Optimisation::rotated_rows, addend != nullptr)) {
+    division_follows(stream, nullptr);  // not what is rotated after it
     return PolyKernels::do_key_switch_rotated(stream, out, in, table, key, first_digit, element,
                                               add, addend, factor);
+  }
   do_key_switch_rotated(stream, out, in, table, key, first_digit, element, add, addend, factor);
 }
 
@@ -270,6 +272,14 @@ void PolyKernels::key_switch_product(Stream& stream, const View& out, const Cons
     return PolyKernels::do_key_switch_product(stream, out, a, b, table, key, first_digit, lift,
                                               sum);
   do_key_switch_product(stream, out, a, b, table, key, first_digit, lift, sum);
+}
+
+void PolyKernels::division_follows(Stream& stream, const Prepared<rns::Divide>* table) {
+  if (table == nullptr) return do_division_follows(stream, nullptr);
+  checks::table_of("division_follows", *table);
+  if (on(stream, Optimisation::dropped_first) && on(stream, Optimisation::division) &&
+      on(stream, Optimisation::multi_polynomial))
+    do_division_follows(stream, table);
 }
 
 void PolyKernels::divide(Stream& stream, const View& out, const ConstView& in,

@@ -118,6 +118,39 @@ KeySwitchTail tail_of(const device::KeyView& key, u32 first_digit,
   return tail;
 }
 
+// f(first, count) for the stretches of limbs [begin, end) that are all in `those`, or all not in it.
+template <class F>
+void in_runs(const LimbSet& limbs, u32 begin, u32 end, const LimbSet& those, bool in, const F& f) {
+  for (u32 l = begin, first = begin; l < end; first = l) {
+    const bool found = those.contains(limbs[l]);
+    while (l < end && those.contains(limbs[l]) == found) ++l;
+    if (found == in) f(first, l - first);
+  }
+}
+
+// f(first, count) for limbs [begin, end) of a result: for those that are to be made first beside the
+// stream (device::MadeFirst), then for the others. Who queues on the stream afterwards may use the
+// memory of both.
+template <class F>
+void first_beside(Stream& stream, const LimbSet& limbs, u32 begin, u32 end, const F& f) {
+  device::MadeFirst* const first = cuda_stream(stream).made_first();
+  const LimbSet those = first != nullptr ? first->limbs() : LimbSet();
+  std::shared_ptr<device::Event> made;
+  bool forked = false;
+  in_runs(limbs, begin, end, those, true, [&](u32 at, u32 count) {
+    if (!forked) device::fork_beside(stream), forked = true;
+    const device::Beside beside(stream);
+    f(at, count);
+  });
+  if (forked) {
+    const device::Beside beside(stream);
+    made = stream.mark();
+  }
+  in_runs(limbs, begin, end, those, false, f);
+  stream.wait_for(made);
+  if (forked) first->made_beside();
+}
+
 // A key switch from its sources on. Some limbs of all digits at a time, all of them when the digits
 // are not too large.
 void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
@@ -131,16 +164,21 @@ void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u
   const u32 most = limbs_at_a_time(stream, raised, limbs);
   const device::Buffer workspace = stream.allocate(most * limb_bytes(raised));
   const OwnLimbs kept = own_limbs(*table, own);
-  in_parts(most, limbs, [&](u32 first, u32 count) {
-    const Poly<u32> part = dense(workspace, raised, count);
-    TransformArgs args = forward_args(tables, part, raised, out.limb_window(first, count).limbs);
-    launch_convert_columns(stream, tables, conversion, sources, shape, args, first, count,
-                           from(kept.component, first));
-    args.out = poly(out);
-    tail.own = from(kept, first);
-    tail.in_key = from(in_key, first);
-    tail.first_limb = first;
-    launch_key_switch_rows(stream, args, count, tail, form);
+  in_parts(most, limbs, [&](u32 begin, u32 together) {
+    const Poly<u32> part = dense(workspace, raised, together);
+    launch_convert_columns(
+        stream, tables, conversion, sources, shape,
+        forward_args(tables, part, raised, out.limb_window(begin, together).limbs), begin, together,
+        from(kept.component, begin));
+    first_beside(stream, out.limbs, begin, begin + together, [&](u32 first, u32 count) {
+      TransformArgs args = forward_args(tables, from(part, first - begin, out.shape.log_n), raised,
+                                        out.limb_window(first, count).limbs);
+      args.out = poly(out);
+      tail.own = from(kept, first);
+      tail.in_key = from(in_key, first);
+      tail.first_limb = first;
+      launch_key_switch_rows(stream, args, count, tail, form);
+    });
   });
 }
 
