@@ -124,6 +124,65 @@ TEST_P(SplitForms, Product) {
   }
 }
 
+// Where a division is said to follow, as it does, or not at once, or never.
+TEST_P(SplitForms, BeforeADivision) {
+  Rng rng = test_rng();
+  for (int turn = 0; turn < 24; ++turn) {
+    Level level(device_, rng);
+    const ChainCase& s = level.s;
+    SCOPED_TRACE(level.name());
+    // What is divided away: the special limbs, and any of the window's at either end; others come.
+    const u32 first = u32(rng() % (s.end - s.begin)), begin = s.begin + first;
+    const u32 end = begin + 1 + u32(rng() % (s.end - begin));
+    const LimbSet quotient = LimbSet::range(begin - u32(rng() % (begin + 1)), end);
+    const auto divide = [&](Context& c) {
+      return c.kernels->prepare(rns::make_divide(moduli_of(*c.ring), s.extended(), quotient));
+    };
+    const auto candidate = divide(level.pair.candidate), reference = divide(level.pair.reference);
+    const u64 element = rng() % (u64(2) << s.log_n) | 1;
+    const u32 form = u32(rng() % 3), interruption = u32(rng() % 6);
+    const LimbScalars lift = scalars(level.pair.ring(), rng, s.window(), true);
+    const std::vector<TestPoly> polys{level.poly(2, s.extended()), level.poly(2, quotient),
+                                      level.poly(2, s.extended()), level.poly(2, quotient),
+                                      level.poly(2, s.window()),   level.key()};
+    const auto work = [&](Context& c, const Views& v) {
+      const auto& table = &c == &level.pair.reference ? reference : candidate;
+      const device::KeyView key = level.view(v[5]);
+      const device::DivisionFollows follows(*c.kernels, *c.stream, table);
+      const auto switched = [&](const PolyView<u32>& out) {
+        if (form == 0)
+          c.kernels->key_switch_product(*c.stream, out, v[4], v[4], level.table(c), key,
+                                        s.first_digit(), lift);
+        else if (form == 1)
+          c.kernels->key_switch_rotated(*c.stream, out, v[4].components(1, 1), level.table(c), key,
+                                        s.first_digit(), element, false);
+        else
+          c.kernels->key_switch_extended(*c.stream, out, v[4].components(1, 1), level.table(c), key,
+                                         s.first_digit());
+      };
+      switched(v[0]);
+      if (interruption == 0) return;                                           // given up
+      if (interruption == 1) switched(v[2]);                                   // not said of it
+      if (interruption == 2) c.kernels->divide(*c.stream, v[3], v[2], table);  // of another one
+      c.kernels->divide(*c.stream, v[1], v[0], table);
+      if (interruption == 3) c.kernels->divide(*c.stream, v[3], v[0], table);  // once more
+    };
+    expect_all_same(level.pair, polys, 4, {{"divided", work}}, work);
+    if (turn % 4 != 0) continue;
+    const auto expected = run_on(level.pair.reference, polys, work);
+    const auto got = run_on(level.pair.candidate, polys, [&](Context& c, const Views& v) {
+      work(c, v);
+      const auto graph = c.stream->capture([&] { work(c, v); });
+      for (int i = 0; i < 2; ++i) {
+        c.stream->fill_zero(v[0].data, v[0].words() * sizeof(u32));
+        graph->launch(*c.stream);
+      }
+    });
+    EXPECT_TRUE(same_words(polys[0], got[0], expected[0]));
+    EXPECT_TRUE(same_words(polys[1], got[1], expected[1]));
+  }
+}
+
 // Of both forms, twice each and in any order: rooms and meetings of a recording are its own, also
 // behind one that was given up half way.
 TEST_P(SplitForms, Recorded) {
