@@ -137,7 +137,8 @@ void GpuStream::synchronize() {
 }
 
 void GpuStream::await() {
-  if (watch::active()) wait_until_done("cudaStreamQuery", [&] { return cudaStreamQuery(main_.handle); });
+  if (watch::active())
+    wait_until_done("cudaStreamQuery", [&] { return cudaStreamQuery(main_.handle); });
 }
 
 // A copy whose host memory is the caller's is waited for to its end: stopped half way, it would go

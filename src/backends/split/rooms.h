@@ -50,7 +50,9 @@ class Exchange {
   struct Gathered {
     ring::PolyShape shape;
     LimbSet order;
-    std::size_t bytes() const { return u64(shape.polys()) * order.size() * sizeof(u32) << shape.log_n; }
+    std::size_t bytes() const {
+      return u64(shape.polys()) * order.size() * sizeof(u32) << shape.log_n;
+    }
   };
   /// `rooms`: used unless an exchange of this size has memory of its own. `after`: of the exchange
   /// that comes behind this one, without anybody's between.

@@ -1,4 +1,4 @@
-// What of a division goes beside the key switch before it.
+// What of a division goes beside the key switch, or the hoisted sums, before it.
 //
 // A division needs the limbs that it drops, those of all parts: their inverse transforms and an
 // exchange stood between a key switch and its division, with nothing else to do meanwhile. Where it
@@ -17,33 +17,49 @@
 
 namespace crenel::backend::split {
 
-void SplitPolyKernels::do_division_follows(Stream& stream, const Prepared<rns::Divide>* table) {
+void SplitPolyKernels::do_division_follows(Stream& stream, const Prepared<rns::Divide>* table,
+                                           ConstView of) {
   settle(stream);
   ahead_.end(stream);
-  if (table != nullptr) ahead_.begin(stream).table = *table;
+  if (table == nullptr) return;
+  Ahead& ahead = ahead_.begin(stream);
+  ahead.table = *table;
+  ahead.of = of;
 }
 
-// Memory for what goes beside comes first: what the switch gives back may still be read while
+// Memory for what goes beside comes first: what the operation gives back may still be read while
 // others take it.
-Ahead* SplitPolyKernels::begin_ahead(SplitStream& stream, const View& out) {
+Ahead* SplitPolyKernels::begin_ahead(SplitStream& stream, const View* out) {
   settle(stream);
   Ahead* const ahead = ahead_.find(stream);
-  if (ahead == nullptr) return nullptr;
-  const bool expected = std::exchange(ahead->expects, false);
-  const auto& table = ahead->table;
-  const auto& split = table.on_device<SplitTable<rns::Divide>>();
-  ahead->what = {out.shape, split.order};
-  if (!expected || split.order.empty() || table->input != out.limbs ||
+  if (ahead == nullptr || !ahead->expects || (ahead->of.data == nullptr) != (out != nullptr))
+    return nullptr;
+  ahead->expects = false;
+  if (out != nullptr) ahead->of = *out;
+  const auto& split = ahead->table.on_device<SplitTable<rns::Divide>>();
+  ahead->what = {ahead->of.shape, split.order};
+  if (split.order.empty() || ahead->table->input != ahead->of.limbs ||
       !Exchange::can_go_beside(stream, ahead->what))
     return nullptr;
-  ahead->of = out;
-  ahead->workspace = workspace(stream, out.shape, split.order, split.scales, ahead->kept);
+  ahead->workspace = workspace(stream, ahead->of.shape, split.order, split.scales, ahead->kept);
   return ahead;
 }
 
-void SplitPolyKernels::gather_ahead(SplitStream& stream, Ahead& ahead, Exchange&& before) {
+void SplitPolyKernels::make_first(SplitStream& stream, Ahead& ahead, const LimbSet& limbs,
+                                  const Make& make) {
+  ahead.beside = true;
+  for (u32 p = 0; p < parts(); ++p) {  // also those that keep nothing: all come to the meeting
+    Stream& part = stream.part(p);
+    const device::Stage stage(part, stream.stage());
+    device::MadeFirst first(part, own(p, ahead.what.order));
+    if (!own(p, limbs).empty()) make(p, *kernels_[p], part);
+    if (!first.made()) device::fork_beside(part);
+  }
+}
+
+void SplitPolyKernels::gather_ahead(SplitStream& stream, Ahead& ahead, Exchange exchange) {
   const auto& split = ahead.table.on_device<SplitTable<rns::Divide>>();
-  ahead.exchange.emplace(std::move(before), ahead.what);
+  ahead.exchange.emplace(std::move(exchange));
   fill(stream, *ahead.exchange, ahead.of, ahead.workspace, ahead.table->output, split.scales, true);
 }
 

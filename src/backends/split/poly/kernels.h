@@ -72,7 +72,8 @@ class SplitPolyKernels final : public device::PolyKernels {
                              const Scalars& lift, const device::ProductSum& sum) override;
   void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
                  const ConstView* addend) override;
-  void do_division_follows(Stream& stream, const Prepared<rns::Divide>* table) override;
+  void do_division_follows(Stream& stream, const Prepared<rns::Divide>* table,
+                           ConstView of) override;
   void do_hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b, ConstView a,
                              std::span<const Key> keys, std::span<const u64> elements,
                              const Scalars& special, u32 first_digit) override;
@@ -132,10 +133,14 @@ class SplitPolyKernels final : public device::PolyKernels {
   template <class SwitchFrom>
   void switch_key(Stream& stream, const View& out, const device::SourcesOf& of,
                   const Prepared<rns::ModUp>& table, const SwitchFrom& switch_from);
-  /// What the thread said of a division after this key switch; null where there is nothing to do.
-  Ahead* begin_ahead(SplitStream& stream, const View& out);
-  /// Gathers it, behind an exchange that is over, beside the parts' streams.
-  void gather_ahead(SplitStream& stream, Ahead& ahead, Exchange&& before);
+  /// What the thread said of a division after this key switch, or after hoisted sums (`out` null);
+  /// null where there is nothing to do.
+  Ahead* begin_ahead(SplitStream& stream, const View* out);
+  using Make = std::function<void(u32 part, PolyKernels& kernels, Stream& stream)>;
+  /// `make` on the parts that keep some of `limbs`, what the division drops first.
+  void make_first(SplitStream& stream, Ahead& ahead, const LimbSet& limbs, const Make& make);
+  /// Gathers it beside the parts' streams.
+  void gather_ahead(SplitStream& stream, Ahead& ahead, Exchange exchange);
   /// What was gathered for this division, from now on there for the parts' streams; null: nothing.
   const Exchange* gathered_ahead(SplitStream& stream, const ConstView& in,
                                  const Prepared<rns::Divide>& table);

@@ -133,8 +133,7 @@ std::vector<ring::PolyView<u32>> SplitPolyKernels::workspace(SplitStream& stream
   std::vector<View> views(parts(), View(nullptr, shape, {}, Domain::coeff));
   for (u32 p = 0; p < parts(); ++p)
     if (!own(p, order).empty())
-      views[p] =
-          kept.emplace_back(stream.part(p), shape, scales[p]->source, Domain::coeff).view();
+      views[p] = kept.emplace_back(stream.part(p), shape, scales[p]->source, Domain::coeff).view();
   return views;
 }
 
@@ -231,22 +230,15 @@ void SplitPolyKernels::switch_key(Stream& stream, const View& out, const Sources
                                   const SwitchFrom& switch_from) {
   const auto& tables = table.on_device<SplitTable<rns::ModUp>>();
   SplitStream& split = split_stream(stream);
-  Ahead* const ahead = begin_ahead(split, out);
+  Ahead* const ahead = begin_ahead(split, &out);
   Exchange exchange = gathered_sources(stream, of, tables.order, out.limbs, tables.scales,
                                        ahead == nullptr ? 0 : ahead->what.bytes());
-  if (ahead == nullptr)
-    return each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-      switch_from(p, kernels, part, exchange[p]);
-    });
-  ahead->beside = true;
-  for (u32 p = 0; p < parts(); ++p) {  // also those that keep nothing: all come to the meeting
-    Stream& part = split.part(p);
-    const device::Stage stage(part, stream.stage());
-    device::MadeFirst first(part, own(p, ahead->what.order));
-    if (!own(p, out.limbs).empty()) switch_from(p, *kernels_[p], part, exchange[p]);
-    if (!first.made()) device::fork_beside(part);
-  }
-  gather_ahead(split, *ahead, std::move(exchange));
+  const auto from_sources = [&](u32 p, PolyKernels& kernels, Stream& part) {
+    switch_from(p, kernels, part, exchange[p]);
+  };
+  if (ahead == nullptr) return each(stream, out.limbs, from_sources);
+  make_first(split, *ahead, out.limbs, from_sources);
+  gather_ahead(split, *ahead, Exchange(std::move(exchange), ahead->what));
 }
 
 void SplitPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView in,
@@ -351,9 +343,9 @@ void SplitPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const Vie
                                              std::span<const Key> keys,
                                              std::span<const u64> elements, const Grid& plain,
                                              const Scalars& special, u32 first_digit) {
-  const SplitStream& split = split_stream(stream);
+  SplitStream& split = split_stream(stream);
   const Blocks& at = split.blocks();
-  each(stream, plain.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+  const auto sum = [&](u32 p, PolyKernels& kernels, Stream& part) {
     const ConstView raised = at.local(p, digits);
     std::vector<View> sums;
     for (const View& sum : out) sums.push_back(at.local(p, sum));
@@ -364,7 +356,12 @@ void SplitPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const Vie
                                a.data != nullptr ? present(at.local(p, a), raised) : ConstView(),
                                mine, elements, own(split, p, plain), own(p, special, b.limbs),
                                first_digit);
-  });
+  };
+  Ahead* const ahead = begin_ahead(split, nullptr);
+  if (ahead == nullptr) return each(stream, plain.limbs, sum);
+  Exchange exchange(split, split.rooms(), ahead->what);
+  make_first(split, *ahead, plain.limbs, sum);
+  gather_ahead(split, *ahead, std::move(exchange));
 }
 
 }  // namespace crenel::backend::split

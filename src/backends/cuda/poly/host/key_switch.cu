@@ -4,6 +4,7 @@
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/poly/host/convert_columns.h"
 #include "backends/cuda/poly/host/convert_view.h"
+#include "backends/cuda/poly/host/first_beside.h"
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/host/product_passes.h"
 #include "backends/cuda/poly/kernels/key_multiply.cuh"
@@ -49,20 +50,8 @@ OwnLimbs own_limbs(const rns::ModUp& table, const ring::PolyView<const u32>& in)
   return own;
 }
 
-// The bytes [first, ...) of a list.
-LimbBytes from(const LimbBytes& bytes, u32 first) {
-  LimbBytes s = no_limbs();
-  for (u32 l = first; l < rns::kMaxLimbs; ++l) s.at[l - first] = bytes.at[l];
-  return s;
-}
-
 OwnLimbs from(const OwnLimbs& own, u32 first) {
   return {from(own.component, first), from(own.position, first), own.from};
-}
-
-// Limbs [first, ...) as a polynomial of their own.
-Poly<u32> from(const Poly<u32>& p, u32 first, u32 log_n) {
-  return {p.data + (u64(first) << log_n), p.component_stride, p.batch_stride};
 }
 
 // Bytes of one limb of all polynomials.
@@ -116,39 +105,6 @@ KeySwitchTail tail_of(const device::KeyView& key, u32 first_digit,
   else
     std::fill_n(tail.factor, tail.addend_limbs, 1);
   return tail;
-}
-
-// f(first, count) for the stretches of limbs [begin, end) that are all in `those`, or all not in it.
-template <class F>
-void in_runs(const LimbSet& limbs, u32 begin, u32 end, const LimbSet& those, bool in, const F& f) {
-  for (u32 l = begin, first = begin; l < end; first = l) {
-    const bool found = those.contains(limbs[l]);
-    while (l < end && those.contains(limbs[l]) == found) ++l;
-    if (found == in) f(first, l - first);
-  }
-}
-
-// f(first, count) for limbs [begin, end) of a result: for those that are to be made first beside the
-// stream (device::MadeFirst), then for the others. Who queues on the stream afterwards may use the
-// memory of both.
-template <class F>
-void first_beside(Stream& stream, const LimbSet& limbs, u32 begin, u32 end, const F& f) {
-  device::MadeFirst* const first = cuda_stream(stream).made_first();
-  const LimbSet those = first != nullptr ? first->limbs() : LimbSet();
-  std::shared_ptr<device::Event> made;
-  bool forked = false;
-  in_runs(limbs, begin, end, those, true, [&](u32 at, u32 count) {
-    if (!forked) device::fork_beside(stream), forked = true;
-    const device::Beside beside(stream);
-    f(at, count);
-  });
-  if (forked) {
-    const device::Beside beside(stream);
-    made = stream.mark();
-  }
-  in_runs(limbs, begin, end, those, false, f);
-  stream.wait_for(made);
-  if (forked) first->made_beside();
 }
 
 // A key switch from its sources on. Some limbs of all digits at a time, all of them when the digits
