@@ -1,6 +1,6 @@
-"""What several GPUs do beside the rest of a key switch, by launches counted one by one.
+"""What several GPUs do beside the rest of a key switch or of hoisted sums, by launches counted one by one.
 
-Between a key switch and the division of its result stood two passes over what is dropped, an exchange and a
+Between these and the division of their result stood two passes over what is dropped, an exchange and a
 meeting. GPUs make what is dropped first, and all of that goes beside the launch that makes the rest
 (`docs/design/0016-several-devices.md`). How long both take together is not measured. Assumed here: as long
 as the longer of
@@ -12,6 +12,9 @@ as the longer of
   blocks that wait for links take half a multiprocessor each, 48 of 132;
 
 and that the launch after both begins when they have ended, and not while they do.
+
+Launches say their kernel and their stage: the launch before the passes of a division is taken for the one
+that makes what is divided.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from crenel.analyze import Ceilings
 from crenel.launch_times import LaunchTimes, work
 
 HELD = 48 / 132 / 2  # of the multiprocessors, by blocks that store
+MAKERS = ("key_switch_rows", "shared_sums", "hoisted_sums")  # of what is divided
 
 
 def saved(
@@ -54,10 +58,11 @@ def saved(
 
 
 def _divided_next(records: Sequence[Record], i: int) -> bool:
-    kernels = [record["kernel"] for record in records[i : i + 3]]
-    stages = [record["stage"].split("/")[-1] for record in records[i + 1 : i + 3]]
+    passes = records[i + 1 : i + 3]
     return (
-        kernels == ["key_switch_rows", "row_inverse", "column_inverse"] and stages == ["divide", "divide"]
+        records[i]["kernel"] in MAKERS
+        and [record["kernel"] for record in passes] == ["row_inverse", "column_inverse"]
+        and all(record["stage"].split("/")[-1] == "divide" for record in passes)
     )
 
 
