@@ -57,12 +57,14 @@ Ciphertext made(const Evaluator::State& s, const PendingProduct& product) {
 }
 
 Ciphertext relinearised(const Evaluator::State& s, const PendingProduct& product) {
+  const auto follows = s.switcher().mod_down_follows(product.meta.level);
   const rlwe::Poly acc = switched(s, product, "relinearise");
   return s.wrap(s.switcher().mod_down(acc, product.meta.level, nullptr), product.meta);
 }
 
 Ciphertext relinearised_rescaled(const Evaluator::State& s, const PendingProduct& product) {
   const Metadata meta = rescaled_metadata(s.params(), product.meta, "relinearise_rescale");
+  const auto follows = s.switcher().mod_down_rescale_follows(product.meta.level);
   const rlwe::Poly acc = switched(s, product, "relinearise_rescale");
   return s.wrap(s.switcher().mod_down_rescale(acc.view(), product.meta.level), meta);
 }

@@ -35,6 +35,20 @@ Poly KeySwitcher::multiply_extended(ConstView a, ConstView b, const KeyView& key
   return acc;
 }
 
+device::DivisionFollows KeySwitcher::mod_down_follows(u32 level) const {
+  return {ring_.kernels(), stream_, ring_.mod_down(level)};
+}
+
+device::DivisionFollows KeySwitcher::mod_down_rescale_follows(u32 level) const {
+  return {ring_.kernels(), stream_, first_division(level)};
+}
+
+const device::Prepared<rns::Divide>& KeySwitcher::first_division(u32 level) const {
+  const bool merged =
+      device::optimisations(stream_.device()).has(device::Optimisation::merged_rescale);
+  return merged ? ring_.mod_down_rescale(level) : ring_.mod_down(level);
+}
+
 Poly KeySwitcher::mod_down(const Poly& acc, u32 level, const ConstView* addend) const {
   Poly out(stream_, acc.shape(), ring_.window(level), Domain::eval);
   ring_.kernels().divide(stream_, out.view(), acc.view(), ring_.mod_down(level), addend);
@@ -86,6 +100,7 @@ Poly KeySwitcher::rotate(ConstView ciphertext, const KeyView& key, u64 element, 
 
 void KeySwitcher::rotate(View out, ConstView ciphertext, const KeyView& key, u64 element, u32 level,
                          const ConstView* addend) const {
+  const auto follows = mod_down_follows(level);
   const Poly acc = rotate_extended(ciphertext, key, element, level);
   ring_.kernels().divide(stream_, out, acc.view(), ring_.mod_down(level), addend);
 }

@@ -27,6 +27,12 @@ class KeySwitcher {
   /// component switched, and P times the others.
   Poly multiply_extended(ConstView a, ConstView b, const KeyView& key, u32 level,
                          const device::ProductSum& sum) const;
+  /// Around a key switch and mod_down(), or mod_down_rescale(), of its result: says that the one
+  /// follows the other (device::PolyKernels::division_follows).
+  device::DivisionFollows mod_down_follows(u32 level) const;
+  device::DivisionFollows mod_down_rescale_follows(u32 level) const;
+  /// What mod_down_rescale() divides by first.
+  const device::Prepared<rns::Divide>& first_division(u32 level) const;
   /// out (2 components) = ModDown(acc) + addend (1 or 2 components).
   Poly mod_down(const Poly& acc, u32 level, const ConstView* addend) const;
   /// ModDown and rescale in one division, by P q..., to level - 1: one rounding.

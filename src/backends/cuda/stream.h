@@ -4,7 +4,7 @@
 
 #include "backends/cuda/error.h"
 #include "crenel/device/account.h"
-#include "device/backend.h"
+#include "device/several.h"
 
 namespace crenel::backend::cuda {
 
@@ -66,7 +66,10 @@ class CudaStream : public device::Stream {
   bool dry() const { return model_.index == kDry; }
   /// Where the calling thread's work goes: while it records, a stream of the recording's own, which
   /// what other threads queue meanwhile does not reach.
-  cudaStream_t handle() const { return recording() ? recorded_ : handle_; }
+  cudaStream_t handle() const {
+    const Queue& queue = beside() ? beside_ : main_;
+    return recording() ? queue.recorded : queue.handle;
+  }
   /// Programmatic dependent launch.
   bool can_overlap() const {
     return model_.compute_major >= 9 && on(Optimisation::launch_overlap) && !joined();
@@ -80,10 +83,23 @@ class CudaStream : public device::Stream {
 
   /// Whether the next launch of a recording comes after work of other streams, too: it must not
   /// begin while any of that ends, as a graph would let it.
-  bool joined() const { return recording() && joined_; }
+  bool joined() const { return recording() && (beside() ? beside_ : main_).joined; }
   void launched() {
-    if (recording()) joined_ = false;
+    if (recording()) (beside() ? beside_ : main_).joined = false;
   }
+
+  /// Whether the calling thread's work goes beside the stream's (device::Beside).
+  bool beside() const {
+    return besider_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
+  virtual void go_beside(bool beside) {
+    besider_.store(beside ? std::this_thread::get_id() : std::thread::id(),
+                   std::memory_order_relaxed);
+  }
+  /// What a key switch makes first (device::MadeFirst), null: nothing. Only the thread that gathers
+  /// on a stream of several parts queues key switches on those of its parts.
+  device::MadeFirst* made_first() const { return made_first_; }
+  void make_first(device::MadeFirst* first) { made_first_ = first; }
 
   /// Adds to the account, in the stage that the calling thread has open.
   void state(device::Account& account, device::LaunchRecord record) const;
@@ -94,11 +110,16 @@ class CudaStream : public device::Stream {
   /// Every copy begins so; throws in a forked process.
   void state_copy(const char* name, std::size_t read, std::size_t written) const;
 
-  cudaStream_t handle_ = nullptr;
-  cudaStream_t recorded_ = nullptr;  ///< the recording thread's
-  bool joined_ = false;              ///< likewise
+  struct Queue {
+    cudaStream_t handle = nullptr;
+    cudaStream_t recorded = nullptr;  ///< the recording thread's
+    bool joined = false;              ///< likewise
+  };
+  Queue main_, beside_;
 
  private:
+  std::atomic<std::thread::id> besider_{};
+  device::MadeFirst* made_first_ = nullptr;
   GpuModel model_;
 };
 

@@ -237,6 +237,13 @@ class PolyKernels {
   void key_switch_product(Stream& stream, const View& out, const ConstView& a, const ConstView& b,
                           const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
                           const Scalars& lift, const ProductSum& sum = {});
+  /// Says that `table` divides what the calling thread's next key switch on `stream` writes
+  /// (key_switch_extended, _rotated, _product), all of it, or `of` (data not null), which its next
+  /// hoisted_plain_sums writes; and that nobody writes that between. A device of several parts then
+  /// makes what is dropped before the rest, and exchanges it beside that. Table null: nothing is
+  /// said any more. By DivisionFollows, which takes it back.
+  void division_follows(Stream& stream, const Prepared<rns::Divide>* table,
+                        const ConstView& of = {});
   /// The three components that `sum` makes of tensor(a, b), stored: a composition on every backend.
   void product_sum(Stream& stream, const View& out, const ConstView& a, const ConstView& b,
                    const ProductSum& sum);
@@ -351,6 +358,7 @@ class PolyKernels {
                                      u32 first_digit, const Scalars& lift, const ProductSum& sum);
   virtual void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
                          const ConstView* addend);
+  virtual void do_division_follows(Stream&, const Prepared<rns::Divide>*, ConstView) {}
   virtual void do_sources(Stream& stream, View out, const SourcesOf& of,
                           const Prepared<rns::BaseConversion>& scales);
   virtual void do_mod_up_from(Stream& stream, View out, ConstView sources, ConstView own,
@@ -379,6 +387,24 @@ class PolyKernels {
 
  private:
   std::shared_ptr<const Ring> ring_;
+};
+
+/// PolyKernels::division_follows() for its life: around a key switch, or hoisted sums, and the
+/// division of its result.
+class DivisionFollows {
+ public:
+  DivisionFollows(PolyKernels& kernels, Stream& stream, const Prepared<rns::Divide>& table,
+                  const PolyKernels::ConstView& of = {})
+      : kernels_(kernels), stream_(stream) {
+    kernels_.division_follows(stream_, &table, of);
+  }
+  ~DivisionFollows() { kernels_.division_follows(stream_, nullptr); }
+  DivisionFollows(const DivisionFollows&) = delete;
+  DivisionFollows& operator=(const DivisionFollows&) = delete;
+
+ private:
+  PolyKernels& kernels_;
+  Stream& stream_;
 };
 
 }  // namespace crenel::device
