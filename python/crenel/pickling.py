@@ -103,6 +103,7 @@ OPTIONS = (
     "over_mod_raise",
     "folded_sums",
     "short_raise",
+    "real_symmetry",
 )
 
 

@@ -40,7 +40,7 @@ void construct(BootstrapOptions* self, std::optional<i64> slots, i64 pack,
                std::optional<i64> target_level, i64 iterations, std::optional<std::string> keys,
                const std::vector<i64>& coeff_to_slot_stages,
                const std::vector<i64>& slot_to_coeff_stages, std::optional<bool> over_mod_raise,
-               bool folded_sums, bool short_raise, bool graph) {
+               bool folded_sums, bool short_raise, bool real_symmetry, bool graph) {
   BootstrapOptions o;
   o.slots = as_slots(slots);
   o.pack = as_unsigned<u32>(pack, "pack");
@@ -57,6 +57,7 @@ void construct(BootstrapOptions* self, std::optional<i64> slots, i64 pack,
   o.savings.over_mod_raise = over_mod_raise;
   o.savings.folded_sums = folded_sums;
   o.savings.short_raise = short_raise;
+  o.savings.real_symmetry = real_symmetry;
   o.graph = graph;
   new (self) BootstrapOptions(std::move(o));
 }
@@ -76,6 +77,7 @@ std::string text_of(const BootstrapOptions& v) {
                                          : "False",
              v.savings.folded_sums ? "" : ", folded_sums=False",
              v.savings.short_raise ? "" : ", short_raise=False",
+             v.savings.real_symmetry ? "" : ", real_symmetry=False",
              ", graph=", v.graph ? "True" : "False");
 }
 
@@ -116,6 +118,10 @@ constexpr const char* kOptionsDoc =
     "moving\n"
     "    less; False is for ablations\n"
     "short_raise : raise the modulus only as far as target_level needs; False is for ablations\n"
+    "real_symmetry : with message='real', all slots and CoeffToSlot first, half of the "
+    "coefficients\n"
+    "    go through EvalMod: a real vector's polynomial is symmetric; False is for ablations, and\n"
+    "    for half a bit of precision\n"
     "graph : replay a recorded graph where the device has them; the same bits as eager";
 
 void bind_options(nb::module_& m) {
@@ -132,7 +138,7 @@ void bind_options(nb::module_& m) {
         "coeff_to_slot_stages"_a = std::vector<i64>(),
         "slot_to_coeff_stages"_a = std::vector<i64>(), "over_mod_raise"_a = nb::none(),
         "folded_sums"_a = d.savings.folded_sums, "short_raise"_a = d.savings.short_raise,
-        "graph"_a = d.graph,
+        "real_symmetry"_a = d.savings.real_symmetry, "graph"_a = d.graph,
         nb::sig("def __init__(self, *, " CRENEL_BOOTSTRAP_KEYWORDS ") -> None"), kOptionsDoc)
       .def_prop_ro(
           "slots",
@@ -183,6 +189,9 @@ void bind_options(nb::module_& m) {
           "short_raise", [](const BootstrapOptions& o) { return o.savings.short_raise; },
           "Is the modulus raised to fewer primes where target_level allows it?")
       .def_prop_ro(
+          "real_symmetry", [](const BootstrapOptions& o) { return o.savings.real_symmetry; },
+          "Does half of a real vector's coefficients go through EvalMod where that is all?")
+      .def_prop_ro(
           "graph", [](const BootstrapOptions& o) { return o.graph; }, "Replay a recorded graph?")
       .def(
           "rotations",
@@ -227,6 +236,8 @@ void bind_report(nb::module_& m) {
               "Was that, or the slots, decided by the keys at hand, which serve no other?")
       .def_ro("over_mod_raise", &BootstrapReport::over_mod_raise,
               "Does the first factor of CoeffToSlot take no level?")
+      .def_ro("real_symmetry", &BootstrapReport::real_symmetry,
+              "Does EvalMod run on half of the coefficients, those of a real vector?")
       .def_ro("raised_limbs", &BootstrapReport::raised_limbs,
               "Primes of a ciphertext after ModRaise.")
       .def_ro("eval_mod_limbs", &BootstrapReport::eval_mod_limbs,

@@ -47,6 +47,10 @@ struct BootstrapSavings {
   /// compute with the primes of a low level and their own, without those between. Where the
   /// parameters have such a level (ckks::Params::is_short_base) and the target is low enough.
   bool short_raise = true;
+  /// CoeffToSlot first, a real vector of all slots: its polynomial is symmetric, so half of the
+  /// coefficients are all of it, and EvalMod runs on one ciphertext in place of two. Not for packs,
+  /// and where the message ratio leaves at least one bit to scale the message up by.
+  bool real_symmetry = true;
 
   bool operator==(const BootstrapSavings&) const = default;
 };
@@ -137,6 +141,7 @@ struct BootstrapReport {
   KeyMode keys = KeyMode::hoisted;
   bool keys_decided = false;    ///< that, or the slots, by the keys at hand: they serve no other
   bool over_mod_raise = false;  ///< BootstrapSavings: that it is done
+  bool real_symmetry = false;   ///< BootstrapSavings: that it is used
   /// Primes of a ciphertext at levels.raised and at levels.eval_mod; without short_raise.
   u32 raised_limbs = 0, eval_mod_limbs = 0, full_raised_limbs = 0, full_eval_mod_limbs = 0;
   u64 slots = 0;       ///< of the ciphertexts that it takes

@@ -15,13 +15,19 @@ namespace crenel::circuits {
 using ckks::Ciphertext;
 using device::Stage;
 
+// Step 1. A real vector is made so, errors and all: its conjugate is the same message.
+Ciphertext Bootstrapper::State::scaled_up(const Ev& ev, const Ciphertext& a) const {
+  if (!plan.symmetric) return ev.multiply_integer(a, i64(1) << plan.scale_up);
+  return add_conjugate(ev, ev.multiply_integer(a, i64(1) << (plan.scale_up - 1)));
+}
+
 // Steps 1-4: integer scale-up, sparse secret, exact lift, dense secret; the copies of a vector of
 // fewer slots are summed. The polynomial is m + q0 I with scale 1; with OverModRaise it has been
 // through the first factor of CoeffToSlot.
 Ciphertext Bootstrapper::State::raise(const Ev& ev, const Ciphertext& a) const {
   std::optional<Stage> stage(std::in_place, ev.stream(), "mod_raise");
   const auto& s = ev.state();
-  const Ciphertext scaled = ev.multiply_integer(a, i64(1) << plan.scale_up);
+  const Ciphertext scaled = scaled_up(ev, a);
   const auto sparse = encapsulation.to_sparse(*s.stream, scaled.data().poly.view(),
                                               s.lease(rlwe::kDenseToSparse)[0]);
   ckks::Metadata meta = a.metadata();
@@ -65,13 +71,12 @@ Ciphertext Bootstrapper::State::raise_to_slots(const Ev& ev, const Ciphertext& a
 }
 
 // Steps 6-8 without SlotToCoeff: real and imaginary parts through EvalMod, in one batch (or,
-// joined, in the two halves of one vector).
+// joined, in the two halves of one vector); of a symmetric polynomial real parts alone.
 Ciphertext Bootstrapper::State::modular_reduction(const Ev& ev, Ciphertext a) const {
   std::optional<Ciphertext> parts;
   {
     const Stage stage(ev.stream(), "coeff_to_slot");
-    const bool one = plan.joined || plan.only_real();
-    parts = one ? add_conjugate(ev, std::move(a)) : split_real_imaginary(ev, a);
+    parts = plan.one_part() ? add_conjugate(ev, std::move(a)) : split_real_imaginary(ev, a);
   }
   const Stage stage(ev.stream(), "eval_mod");
   Ciphertext reduced = eval_mod(ev, with_scale(std::move(*parts), plan.eval_scale), plan.mod1, sine,
@@ -80,7 +85,7 @@ Ciphertext Bootstrapper::State::modular_reduction(const Ev& ev, Ciphertext a) co
   reduced.data().meta.level = plan.levels.eval_mod_end;
   if (plan.options.arcsine_degree != 0) reduced = arcsine(ev, reduced);
   watch::advance();
-  if (plan.joined || plan.only_real()) return reduced;
+  if (plan.one_part()) return reduced;
   return join_real_imaginary(ev, reduced);
 }
 

@@ -274,6 +274,9 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   p.joined = slots < params.slots() && !p.only_real();
   p.q0 = exact_q0(params);
   p.scale_up = static_cast<u32>(std::lround(params.log_q(0)) - params.spec().log_scale - ratio);
+  // Made symmetric at level 0, the message is twice as large: the last bit of scaling it up.
+  p.symmetric = o.savings.real_symmetry && p.real_part() && !p.slot_to_coeff_first() &&
+                o.pack == 1 && slots == params.slots() && p.scale_up > 0;
   const u32 bottom = params.normal_top_level(), top = bottom + kEvalModLevels;
   p.eval_scale = eval_scale_of(params);
   double scale = p.eval_scale;  // at EvalMod's end
@@ -298,7 +301,8 @@ BootstrapPlan plan_bootstrap(const ckks::Params& params, BootstrapOptions option
   p.output_scale = params.scale(p.levels.slot_to_coeff - stc);
   const double raised = params.scale(0) * std::exp2(p.scale_up);  // Delta'
   double total = p.q0 * p.output_scale / (p.reduced.scale * raised);
-  if (o.message != BootstrapMessage::complex) total /= 2.0;
+  // Half of a symmetric polynomial and its conjugate are the whole: nothing is doubled.
+  if (o.message != BootstrapMessage::complex && !p.symmetric) total /= 2.0;
   total /= o.pack;  // which unpacking multiplies by
   p.slot_to_coeff_factor = std::pow(total, 1.0 / stc);
   return p;
@@ -310,8 +314,13 @@ std::vector<DiagonalMatrix> coeff_to_slot_matrices(const BootstrapPlan& p) {
 }
 
 std::vector<DiagonalMatrix> slot_to_coeff_matrices(const BootstrapPlan& p) {
-  return slot_to_coeff_factors(p.slots(), p.options.slot_to_coeff_stages, p.slot_to_coeff_factor,
-                               p.joined && !p.slot_to_coeff_first());
+  auto factors =
+      slot_to_coeff_factors(p.slots(), p.options.slot_to_coeff_stages, p.slot_to_coeff_factor,
+                            p.joined && !p.slot_to_coeff_first());
+  // The constant coefficient is its own mirror image, which the conjugate adds once more. In
+  // bit-reversed order it is the first.
+  if (p.symmetric) scale_column(factors[0], 0, 0.5);
+  return factors;
 }
 
 }  // namespace crenel::circuits

@@ -16,10 +16,12 @@ struct BootstrapPlan {
   bool ratio_chosen = false;  ///< the message ratio among them
   BootstrapLevels levels;
   Mod1Params mod1;
-  bool joined = false;  ///< real and imaginary parts share one ciphertext: slots < N/2, not real
-                        ///< coefficients alone
-  double q0 = 0.0;      ///< Q_0
-  u32 scale_up = 0;     ///< log2 of the integer the message is multiplied by before ModRaise
+  bool joined = false;     ///< real and imaginary parts share one ciphertext: slots < N/2, not real
+                           ///< coefficients alone
+  bool symmetric = false;  ///< BootstrapSavings::real_symmetry: the first half of the coefficients
+                           ///< is all that goes through EvalMod
+  double q0 = 0.0;         ///< Q_0
+  u32 scale_up = 0;        ///< log2 of the integer the message is multiplied by before ModRaise
   double eval_scale = 0.0;            ///< E: scale at the start of EvalMod
   ArcsinePlan reduced;                ///< level and scale after EvalMod and the arcsine
   double coeff_to_slot_factor = 1.0;  ///< of each CoeffToSlot matrix
@@ -42,6 +44,8 @@ struct BootstrapPlan {
   bool only_real() const {
     return slot_to_coeff_first() && options.message == BootstrapMessage::real && options.pack == 1;
   }
+  /// EvalMod runs on one ciphertext, not on a real and an imaginary one.
+  bool one_part() const { return joined || symmetric || only_real(); }
   /// SlotToCoeff first, what EvalMod leaves in two halves is joined with the last rescale.
   bool join_halves() const { return joined && slot_to_coeff_first(); }
   /// OverModRaise: the first factor of CoeffToSlot takes no level.

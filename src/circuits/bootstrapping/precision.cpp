@@ -59,19 +59,23 @@ double rounding(const BootstrapModel& m) {
 }
 
 /// One level up to the rescale, whose own rounding is the caller's. `largest` is the number of
-/// stages whose stride is at most that of the level's largest.
-void transform(Walk& w, const BootstrapModel& m, const TransformLevel& level, u32 largest) {
+/// stages whose stride is at most that of the level's largest. `single`: one column differs from
+/// those that its entries repeat in, of half of the diagonals.
+void transform(Walk& w, const BootstrapModel& m, const TransformLevel& level, u32 largest,
+               bool single = false) {
   const double gain = std::exp2(level.stages + 2 * level.log_gain.value());
   // Diagonals are rounded to integers at the scale rp. They are periodic, that is in a subring:
   // only 2 * period coefficients are there to be rounded.
   const double period = std::exp2(largest);
   const bool wraps = period >= static_cast<double>(m.slots);  // strides +-slots/2 coincide
   const double diagonals = std::exp2(level.stages + !wraps) - !wraps;
-  const double plain = 2 * period / 12 * std::exp2(-2 * level.log_ratio);
+  const double whole = single ? std::min(std::exp2(level.stages), diagonals) : 0.0;
+  const double coefficients = 2 * (period * (diagonals - whole) + double(m.slots) * whole);
+  const double plain = coefficients / 12 * std::exp2(-2 * level.log_ratio);
   if (!m.hoisted)  // baby step b is rotated b times, out of about sqrt(diagonals)
     w.noise += rounding(m) * std::sqrt(diagonals) / 2;
   // Unnormalised butterflies sum 2^stages entries of absolute value 1 into every slot.
-  w.noise = w.noise * gain + diagonals * plain * w.value;
+  w.noise = w.noise * gain + plain * w.value;
   w.value *= gain;
 }
 
@@ -129,10 +133,10 @@ struct StcVariance {
 };
 StcVariance stc_variance(const BootstrapModel& m, const Message& message) {
   const double unit = std::exp2(-2 * m.log_scale), in = reduced_scale(m);
-  // Slots m_j + i m_{j + slots} over q0, at the scale `in`.
+  // Slots m_j + i m_{j + slots} over q0, at the scale `in`; of a symmetric message m_j alone.
   const u64 slots = m.slots / m.pack;
   Walk w{mean_square(message, slots) / static_cast<double>(slots) *
-             std::exp2(2 * (in - m.message_ratio)),
+             std::exp2(2 * (in - m.message_ratio)) * (m.symmetric ? 0.5 : 1.0),
          0.0};
   const auto levels = with_gains(m.stc, m.message_ratio + m.log_scale - in);
   u32 largest = 0;
@@ -140,16 +144,20 @@ StcVariance stc_variance(const BootstrapModel& m, const Message& message) {
   for (const auto& level : levels) {
     w.noise += last;
     largest += level.stages;
-    transform(w, m, level, largest);
+    transform(w, m, level, largest, m.symmetric && largest == level.stages);
     last = rounding(m);
   }
+  if (m.symmetric)  // twice the real part, and the error of the conjugation's key switch
+    return {2.0 * w.noise * unit, (2.0 * last + rounding(m)) * unit};
   return {w.noise * unit, last * unit};
 }
 
 double raise_variance(const BootstrapModel& m) {
   // The message's scale is Q_0 / 2^rho. The switch back is one product with a key modulo Q P; only
   // its ModDown counts (docs/theory/bootstrapping.md, "Encapsulation"); OverModRaise has it in CtS.
-  const double back = m.over_mod_raise ? 0.0 : rescale_variance(m.dense_weight);
+  // So does the conjugation that makes a message symmetric.
+  const double switches = (m.over_mod_raise ? 0.0 : 1.0) + (m.symmetric ? 1.0 : 0.0);
+  const double back = switches * rescale_variance(m.dense_weight);
   const double coefficient = rescale_variance(m.mod1.secret_weight) + back;
   return 2.0 * static_cast<double>(m.slots) * coefficient *
          std::exp2(2 * (m.message_ratio - m.log_q0));
@@ -164,6 +172,13 @@ SlotError gaussian(double variance, u64 slots) {
   return {std::sqrt(variance), std::sqrt(variance) * maximum_factor(slots)};
 }
 
+// Of a symmetric message's slots the errors are real. Those of its coefficients come twice, so that
+// half of them have the variance that all of them have in another.
+SlotError noise(const BootstrapModel& m, double variance) {
+  const double factor = m.symmetric ? real_maximum_factor(m.slots) : maximum_factor(m.slots);
+  return {std::sqrt(variance), std::sqrt(variance) * factor};
+}
+
 SlotError fit_part(const BootstrapModel& m, const Message& message) {
   // The constant's one large coefficient is far outside the others: take the error over the whole
   // range that a message can reach, which the weights of the fit hardly notice.
@@ -175,7 +190,7 @@ SlotError fit_part(const BootstrapModel& m, const Message& message) {
                       message.kind == MessageKind::one_hot;
   const auto coefficients = fit_mod1(m.mod1);
   const FitError e = fit_error(spread ? m.mod1 : wide, coefficients);
-  SlotError out = gaussian(to_message(m, e.rms * e.rms), m.slots);
+  SlotError out = noise(m, to_message(m, e.rms * e.rms));
   // The mean error is the same in every coefficient: its polynomial is 2 / (1 - zeta), large in the
   // slots next to 1, slot 0 above all: 2 d / pi for d coefficients.
   const double d = 2.0 * static_cast<double>(m.slots);
@@ -193,6 +208,17 @@ double maximum_factor(u64 slots) {
   else
     harmonic = std::log(static_cast<double>(slots)) + std::numbers::egamma;
   return std::sqrt(harmonic);
+}
+
+double real_maximum_factor(u64 slots) {
+  // The mean of the largest: the integral of the probability that it is above t.
+  constexpr double kStep = 1.0 / 128;
+  double mean = 0.5 * kStep;
+  for (double t = kStep; t < 12.0; t += kStep) {
+    const double below = std::log1p(-std::erfc(t / std::numbers::sqrt2));
+    mean -= kStep * std::expm1(static_cast<double>(slots) * below);
+  }
+  return mean;
 }
 
 SlotError slot_error(double coefficient_variance, u32 log_n, u64 slots, double log_scale) {
@@ -219,28 +245,30 @@ PrecisionEstimate estimate_precision(const BootstrapModel& model, const Message&
   PrecisionEstimate p;
   p.sine = sine_error(member, message);
   p.fit = fit_part(member, message);
-  p.raise = gaussian(raise_variance(model) / pack, member.slots);
-  p.cts = gaussian(cts_variance(model) / pack, member.slots);
-  p.eval_mod = gaussian(mod1_variance(model) / pack, member.slots);
-  p.stc = gaussian(stc.before * pack, member.slots);
-  p.output = gaussian(stc.last * pack + unpack_variance(model), member.slots);
+  p.raise = noise(member, raise_variance(model) / pack);
+  p.cts = noise(member, cts_variance(model) / pack);
+  p.eval_mod = noise(member, mod1_variance(model) / pack);
+  p.stc = noise(member, stc.before * pack);
+  p.output = noise(member, stc.last * pack + unpack_variance(model));
   // The noises are independent Gaussians. The sine's error is of the same kind for random messages,
   // but the same number in every slot for constant-like ones: then the maxima add.
-  double noise = 0.0, rms = p.sine.rms * p.sine.rms;
+  double squares = 0.0, rms = p.sine.rms * p.sine.rms;
   for (const SlotError* part : {&p.fit, &p.raise, &p.cts, &p.eval_mod, &p.stc, &p.output}) {
     rms += part->rms * part->rms;
-    noise += part->max * part->max;
+    squares += part->max * part->max;
   }
   const bool random =
       message.kind == MessageKind::uniform_complex || message.kind == MessageKind::uniform_real;
   p.total.rms = std::sqrt(rms);
-  p.total.max = random ? std::hypot(p.sine.max, std::sqrt(noise)) : p.sine.max + std::sqrt(noise);
+  const double largest = std::sqrt(squares);
+  p.total.max = random ? std::hypot(p.sine.max, largest) : p.sine.max + largest;
   return p;
 }
 
 double log2_failure_probability(const BootstrapModel& model) {
   // Sparse packing: the trace keeps 2 * slots of the integers.
-  return log2_overflow_probability(model.mod1.secret_weight, model.mod1.range, 2 * model.slots);
+  return log2_overflow_probability(model.mod1.secret_weight, model.mod1.range,
+                                   model.symmetric ? model.slots : 2 * model.slots);
 }
 
 RatioChoice recommended_message_ratio(const Message& message, double wanted_bits,

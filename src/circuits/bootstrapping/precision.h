@@ -41,6 +41,9 @@ struct BootstrapModel {
   bool over_mod_raise = false;
   /// The conjugation after CtS acts on the ciphertext before the last rescale.
   bool conjugate_before_rescale = false;
+  /// A real message, made symmetric before ModRaise: the first half of the coefficients is all that
+  /// is there, and its conjugate is added at the end.
+  bool symmetric = false;
   /// StC first: log2 of the scale of the diagonals that join real and imaginary parts, if they do.
   std::optional<double> log_halves_scale = {};
 };
@@ -101,6 +104,8 @@ inline double rescale_variance(double weight) { return ckks::noise::division(wei
 SlotError slot_error(double coefficient_variance, u32 log_n, u64 slots, double log_scale);
 /// Expected maximum of `slots` complex Gaussians, in units of their root mean square.
 double maximum_factor(u64 slots);
+/// The same of real ones.
+double real_maximum_factor(u64 slots);
 
 /// Sum of squared sensitivities of the double angles' result to the rounding of each rescale inside
 /// EvalMod, over I ~ P: output variance / variance of one rounding, both of slots at the scale E.

@@ -87,6 +87,7 @@ BootstrapModel model_of(const ckks::Params& params, const BootstrapPlan& plan) {
   m.stc = transform_levels(params, o.slot_to_coeff_stages, plan.levels.slot_to_coeff,
                            plan.slot_to_coeff_factor);
   m.hoisted = o.keys == KeyMode::hoisted;
+  m.symmetric = plan.symmetric;
   if (plan.join_halves()) m.log_halves_scale = std::log2(plan.halves_scale);
   return m;
 }
@@ -111,7 +112,7 @@ u64 workspace_bytes(const ckks::Params& params, const BootstrapPlan& plan) {
   // EvalMod's basis elements and their lowered copies: 21 ciphertexts of its top level were counted
   // at the peak, the pool's size classes included.
   constexpr u64 kCiphertexts = 24;
-  const u64 limb = params.ring_dim() * sizeof(u32), parts = plan.joined || plan.only_real() ? 1 : 2;
+  const u64 limb = params.ring_dim() * sizeof(u32), parts = plan.one_part() ? 1 : 2;
   const u64 eval_mod = kCiphertexts * 2 * parts * params.limb_count(plan.eval_mod()) * limb;
   // CoeffToSlot: every giant step's sum, the digits, input and results, in the extended basis.
   u64 giants = 1;
@@ -142,6 +143,7 @@ BootstrapReport report_of(const ckks::Params& params, const BootstrapPlan& plan)
   r.values_error = expected_error_of(params, plan, message_of(r.values, plan.options.message));
   r.keys = plan.options.keys.value();
   r.over_mod_raise = plan.over_mod_raise();
+  r.real_symmetry = plan.symmetric;
   r.raised_limbs = params.limb_count(plan.raised());
   r.eval_mod_limbs = params.limb_count(plan.eval_mod());
   r.full_raised_limbs = params.limb_count(plan.levels.raised);
@@ -182,12 +184,17 @@ std::string BootstrapReport::text() const {
       << " a bootstrap\n"
       << "key mode        " << (keys == KeyMode::hoisted ? "hoisted" : "minimal")
       << (keys_decided ? ", and the slots: what the keys given serve" : "");
-  const char* const first = "OverModRaise: CoeffToSlot's first factor takes no level";
-  out << "\nsavings         " << (over_mod_raise ? first : levels.short_base ? "" : "none");
+  std::vector<std::string> savings;
+  if (over_mod_raise)
+    savings.emplace_back("OverModRaise: CoeffToSlot's first factor takes no level");
+  if (real_symmetry)
+    savings.emplace_back("real vectors are symmetric: EvalMod on one ciphertext in place of two");
   if (levels.short_base)
-    out << (over_mod_raise ? "; " : "") << "raised to " << raised_limbs << " primes in place of "
-        << full_raised_limbs << ", EvalMod from " << eval_mod_limbs << " in place of "
-        << full_eval_mod_limbs << ", over those of level " << *levels.short_base;
+    savings.push_back(cat("raised to ", raised_limbs, " primes in place of ", full_raised_limbs,
+                          ", EvalMod from ", eval_mod_limbs, " in place of ", full_eval_mod_limbs,
+                          ", over those of level ", *levels.short_base));
+  out << "\nsavings         " << (savings.empty() ? "none" : "");
+  for (std::size_t i = 0; i < savings.size(); ++i) out << (i == 0 ? "" : "; ") << savings[i];
   if (!notice.empty()) out << "\nnote            " << notice;
   return out.str();
 }

@@ -184,7 +184,7 @@ std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(
           plan.ratio_chosen, " ", int(o.message), " ", int(o.order), " ", o.arcsine_degree, " ",
           o.target_level ? cat(*o.target_level) : "highest", " ", o.iterations, " ",
           int(o.keys.value()), " ", o.graph, plan.over_mod_raise(), o.savings.folded_sums,
-          o.savings.short_raise);
+          o.savings.short_raise, o.savings.real_symmetry);
   for (const auto* stages : {&o.coeff_to_slot_stages, &o.slot_to_coeff_stages}) {
     key += " |";
     for (u32 s : *stages) key += cat(" ", s);

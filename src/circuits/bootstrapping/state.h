@@ -117,6 +117,7 @@ struct Bootstrapper::State {
   /// Of rows as MonomialPacking has them.
   Ct once(const Ev& ev, const Ct& rows) const;
   Ct packed(const Ev& ev, const Ct& rows) const;
+  Ct scaled_up(const Ev& ev, const Ct& a) const;
   Ct raise(const Ev& ev, const Ct& a) const;
   Ct traced(const Ev& ev, Ct a) const;
   Ct raise_to_slots(const Ev& ev, const Ct& a) const;

@@ -189,6 +189,10 @@ std::vector<DiagonalMatrix> coeff_to_slot_factors(u64 slots, std::span<const u32
   return factors;
 }
 
+void scale_column(DiagonalMatrix& m, u64 column, double factor) {
+  for (auto& [k, values] : m.diagonals) values[(column + m.slots - k) % m.slots] *= factor;
+}
+
 std::vector<u32> split_stages(u32 log_slots, u32 factors) {
   std::vector<u32> stages(factors, log_slots / factors);
   // The first factor has the largest strides and half the diagonals (CoeffToSlot), the last ones

@@ -28,6 +28,9 @@ std::vector<DiagonalMatrix> slot_to_coeff_factors(u64 slots, std::span<const u32
 std::vector<DiagonalMatrix> coeff_to_slot_factors(u64 slots, std::span<const u32> stages,
                                                   double factor, bool joined);
 
+/// Multiplies what the matrix makes of entry `column` of a vector.
+void scale_column(DiagonalMatrix& m, u64 column, double factor);
+
 /// Stages a factor: log2(slots) butterfly stages in `factors` factors. CoeffToSlot takes the larger
 /// counts first but one less in its second factor, as in the published 4+3+4+4 of 15.
 std::vector<u32> split_stages(u32 log_slots, u32 factors);

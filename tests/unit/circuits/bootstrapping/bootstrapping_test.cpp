@@ -255,7 +255,16 @@ TEST_P(Bootstrapping, RealMessagesLoseTheirImaginaryPart) {
     return test::map_values(v, [](Complex z) { return Complex(z.real()); });
   };
   const auto plan = plan_bootstrap(w.params(), boot.options());
-  expect_within_model(w, boot, w.client.decrypt(out), re(test::after_sine(w.context, plan, x)),
+  EXPECT_TRUE(plan.symmetric);
+  expect_within_model(w, boot, w.client.decrypt(out), test::after_sine(w.context, plan, re(x)),
+                      {MessageKind::uniform_real});
+  // Both halves of the coefficients: the imaginary part goes through the sine, too.
+  const auto both =
+      options([](auto& x) { x.message = BootstrapMessage::real, x.savings.real_symmetry = false; });
+  Bootstrapper whole = w.boot(both);
+  const auto found = w.client.decrypt(whole(in));
+  expect_within_model(w, whole, found,
+                      re(test::after_sine(w.context, plan_bootstrap(w.params(), both), x)),
                       {MessageKind::uniform_complex});
 
   auto sparse = o;
