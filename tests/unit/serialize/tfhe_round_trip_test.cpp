@@ -202,6 +202,7 @@ TEST(TfheSerializeParams, EverySetTravels) {
     for (const u32 slots : {1u, 4u}) {
       auto params = tfhe::Params::preset(name, true);
       const bool groups = params.spec().group != 0;
+      if (groups && slots != 1 && name.starts_with("lut4")) continue;  // as below, without exact
       if (groups) params = params.with_step(params.spec().made_group());
       // The transform is not safe for every set with many messages a mask.
       if (slots != 1 && !groups) params = params.with_arithmetic(tfhe::Arithmetic::exact);
