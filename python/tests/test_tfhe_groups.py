@@ -121,7 +121,7 @@ def test_groups_of_six():
 
 @pytest.mark.parametrize("packing", [2, 5])
 def test_several_messages_a_mask(device, rng, packing):
-    """Gates, selections, storage and files of rows that are not full; one client's keys for steps of 1 and of 2."""
+    """Gates, selections, storage and files of rows that are not full; one client's keys for all steps."""
     params = tfhe.preset("toy-packed", allow_insecure=True)
     home = open_tfhe(params, device, packing=packing)
     client = home.keygen()

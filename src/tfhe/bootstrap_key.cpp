@@ -3,8 +3,8 @@
 // t < k of the k + r rows of a digit is a sample of zero whose body j additionally gets -m_j S_j,t
 // g, row k + i one whose body i gets m_i g: the phase of row t under slot j is then -m_j S_j,t g,
 // that of row k + i is m_i g for slot i and zero for the others. Of sets with groups m is [s = S],
-// a key for each of the 2^g values S of a group, or for all but 0 (plan.differences); keys of smaller
-// groups are sums of these.
+// a key for each of the 2^g values S of a group, or for all but 0 (plan.differences); keys of
+// smaller groups are sums of these.
 #include <algorithm>
 #include <optional>
 

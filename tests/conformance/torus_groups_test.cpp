@@ -99,8 +99,8 @@ TEST_P(TorusGroups, MessagesOfAMask) {
       }
 }
 
-// Every compiled way to run bool128-packed, with batches that do not fill its blocks; shapes for other
-// numbers of messages; and shapes of one message a mask whose polynomials are as many.
+// Every compiled way to run bool128-packed, with batches that do not fill its blocks; shapes for
+// other numbers of messages; and shapes of one message a mask whose polynomials are as many.
 TEST_P(TorusGroups, EveryShapeOfSeveralMessages) {
   Rng rng = test_rng();
   const TorusPlan gates = group_plan(1, 3, 3, 9, 17, 20);

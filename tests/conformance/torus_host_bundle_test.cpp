@@ -203,8 +203,8 @@ TEST(CudaBundles, GiveTheBitsOfRef) {
   }
 }
 
-// The shapes of bool128-packed, with five messages a mask and with others; sets of one message a mask
-// with two; the shape for any size by differences.
+// The shapes of bool128-packed, with five messages a mask and with others; sets of one message a
+// mask with two; the shape for any size by differences.
 TEST(CudaBundles, GiveTheBitsOfRefForSeveralMessages) {
   Rng rng = test_rng();
   TorusPlan gates = group_plan(1, 3, 3, 9, 17, 20);

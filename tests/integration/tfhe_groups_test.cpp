@@ -90,8 +90,8 @@ TEST_P(TfheGroups, GatesSumsAndIntegers) {
   }());
 }
 
-// Gates on several messages a mask as on one: sums, negations, selections, arrays that do not fill their
-// last row; keys and arrays by their files, and the same bits as on ref, with steps of 1 and of 2.
+// Gates on several messages a mask as on one: sums, negations, selections, arrays that do not fill
+// their last row; keys and arrays by their files, and the bits of ref, with steps of 1 and of 2.
 TEST_P(TfheGroups, SeveralMessagesAMask) {
   Rng rng = test_rng();
   for (const u32 slots : {1u, 4u, 5u})

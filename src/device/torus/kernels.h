@@ -182,8 +182,8 @@ class TorusKernels {
   ///
   /// Groups by differences (plan.differences): a step adds, rounded once,
   ///   ACC += sum over S > 0 of (X^(c_S) - 1) (ACC (x) K_S)
-  /// and approx has, per point f and output o, A_S over rows ascending from zero as A above, then with
-  /// (c, s) = w_S, u = c - 1, S = 1: z as of a binary secret above; for S = 2..m-1
+  /// and approx has, per point f and output o, A_S over rows ascending from zero as A above, then
+  /// with (c, s) = w_S, u = c - 1, S = 1: z as of a binary secret above; for S = 2..m-1
   ///   z.re = fma(-s, A_S.im, fma(u, A_S.re, z.re)), z.im = fma(s, A_S.re, fma(u, A_S.im, z.im));
   /// ACC += delta modulo Q.
   ///

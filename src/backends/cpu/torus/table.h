@@ -46,8 +46,9 @@ struct TorusCrt {
 };
 
 /// sum[o] = monomials of exponent e applied to sum_t in[t] key[o][t], for rows in lock-step; of
-/// groups the products with the bundle sum_S X^(c_S) key[o][t][S], or sum_S (X^(c_S) - 1) times those
-/// with key[o][t][S]. The spectra of the `outs` <= `terms` sums replace those of the operands, from their start.
+/// groups the products with the bundle sum_S X^(c_S) key[o][t][S], or sum_S (X^(c_S) - 1) times
+/// those with key[o][t][S]. The spectra of the `outs` <= `terms` sums replace those of the
+/// operands, from their start.
 struct TorusSumArgs {
   /// [vector][out][term][P re, P im, D re, D im (binary: P only; groups: K_S, ascending, from S = 1
   /// with differences)][lane]

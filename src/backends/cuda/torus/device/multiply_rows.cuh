@@ -1,4 +1,5 @@
-// Products of a thread's points with the rows of a key that is stored, for rotations that make no bundles.
+// Products of a thread's points with the rows of a key that is stored, for rotations that make no
+// bundles.
 #pragma once
 
 #include "backends/cuda/torus/device/rotate_args.cuh"

@@ -1,7 +1,7 @@
-// Blind rotation by differences, one secret bit a step, for several messages a mask: start, all steps
-// and extraction of some rows in one block, accumulators on chip from first to last. A thread sums the
-// products of one frequency for OG outputs of BT rows, and turns the sums when they are complete, so
-// that nothing of a row is made of the key before it is multiplied.
+// Blind rotation by differences, one secret bit a step, for several messages a mask: start, all
+// steps and extraction of some rows in one block, accumulators on chip from first to last. A thread
+// sums the products of one frequency for OG outputs of BT rows, and turns the sums when they are
+// complete: nothing is made of the key for each row.
 #pragma once
 
 #include "backends/cuda/ptx.cuh"
