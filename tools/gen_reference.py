@@ -157,7 +157,7 @@ def tfhe_key_bytes(params: tfhe.Params) -> int:
     """Bytes of evaluation keys when sent, but for 64 of seeds: bodies of bootstrapping and switch key."""
     d = params.numbers
     group = int(d["group"])
-    keys = 2**group if group else 2 if d["secret"] == "ternary" else 1
+    keys = 2**group - int(d["differences"]) if group else 2 if d["secret"] == "ternary" else 1
     columns = int(d["glwe_dim"]) + params.slots
     rows = int(d["lwe_dim"]) // (group or 1) * keys * int(d["digits"]) * columns
     bits = max(params.primes).bit_length()  # of a residue

@@ -26,6 +26,11 @@ def _messages(params: TfheParams) -> str:
     return "gates" if params.plain_modulus == 4 else f"modulo {params.plain_modulus}"
 
 
+def _groups(d: dict[str, int | str]) -> str:
+    bits = f"{d['group']} secret bit{'s' if d['group'] != 1 else ''}, {d['step']} a step"
+    return f"{bits}, by differences" if d["differences"] else bits
+
+
 def tfhe_row(params: TfheParams) -> tuple[str, ...]:
     """A line of `crenel params list`."""
     d = params.numbers
@@ -44,7 +49,7 @@ def tfhe_facts(params: TfheParams) -> list[tuple[str, str]]:
         ("for", params.description),
         ("messages", _messages(params)),
         ("LWE", f"n = {d['lwe_dim']}, q = 2^{d['log_lwe_modulus']}, {d['secret']} secret"),
-        *([("groups", f"{d['group']} secret bits, {d['step']} a step")] if d["group"] else []),
+        *([("groups", _groups(d))] if d["group"] else []),
         ("GLWE", f"k = {d['glwe_dim']}, N = {d['poly_size']}"),
         ("noise path", _path(params)),
         ("primes", " ".join(map(str, params.primes))),

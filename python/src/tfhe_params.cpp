@@ -39,6 +39,7 @@ nb::dict numbers(const Params& params) {
   d["group"] = s.group;
   d["key_group"] = s.made_group();
   d["step"] = s.step;
+  d["differences"] = s.differences;
   return d;
 }
 

@@ -119,11 +119,45 @@ def test_groups_of_six():
         tfhe.preset("bool128").with_key_group(6)
 
 
+@pytest.mark.parametrize("packing", [2, 5])
+def test_several_messages_a_mask(device, rng, packing):
+    """Gates, selections, storage and files of rows that are not full; one client's keys for all steps."""
+    params = tfhe.preset("toy-packed", allow_insecure=True)
+    home = open_tfhe(params, device, packing=packing)
+    client = home.keygen()
+    assert home.params.slots == packing and home.params.numbers["differences"] is True
+    assert "by differences" in dict(tfhe_facts(home.params))["groups"]
+    x, y = rng.integers(0, 2, (2, 11)).astype(bool)
+    keys = client.evaluation_keys()
+    assert (keys.nbytes, keys.wire_bytes) == (home.key_bytes(), home.key_wire_bytes())
+    a, b, file = client.encrypt(x).to_bytes(), client.encrypt(y).to_bytes(), keys.to_bytes()
+    for step in (1, 2):
+        server = open_tfhe(params, device, packing=packing, step=step)
+        ev = server.evaluator(server.evaluation_keys_from_bytes(file), max_p_fail_log2=0)
+        c, d = server.ciphertext_from_bytes(a), server.ciphertext_from_bytes(b)
+        stored = ev.compress(ev.xor(c, d))
+        assert stored.nbytes < c.nbytes / 4
+        results = {"nand": ev.nand(c, d), "mux": ev.mux(c, d, ev.not_(d)), "xor": ev.decompress(stored)}
+        expected = {"nand": ~(x & y), "mux": np.where(x, y, ~y), "xor": x ^ y}
+        for name, result in results.items():
+            found = client.decrypt(home.ciphertext_from_bytes(result.to_bytes()))
+            np.testing.assert_array_equal(found, expected[name], err_msg=name)
+
+
+def test_tables_of_several_messages_a_mask(device, rng):
+    context = open_tfhe(tfhe.preset("toy-lut4g4", allow_insecure=True), device, packing=3)
+    client = context.keygen()
+    ev = context.evaluator(client.evaluation_keys(), max_p_fail_log2=0)
+    m = rng.integers(0, 16, 7).astype(np.uint8)
+    result = ev.lut(client.encrypt(m, bits=4), lambda t: (3 * t + 1) % 16)
+    np.testing.assert_array_equal(client.decrypt(result), (3 * m + 1) % 16)
+    with pytest.raises(tfhe.ParameterError, match="1 slot"):
+        client.encrypt(np.arange(3, dtype=np.uint8))  # integers
+
+
 def test_what_they_lack_is_said(device):
     params = tfhe.preset("toy-lut4g4", allow_insecure=True)
     open_tfhe(params, device)
-    with pytest.raises(tfhe.UnsupportedError, match="slots"):
-        tfhe.Context(params, device=device, packing=2)
     with pytest.raises(tfhe.UnsupportedError, match="doubles"):
         tfhe.Context(params, device=device, arithmetic="exact")
     with pytest.raises(tfhe.ParameterError, match="divisor of 4"):

@@ -25,7 +25,7 @@ constexpr const char* kLists = "lists";
 /// [rows, bytes of a row], or the bytes of all lists
 std::vector<u64> words_shape(const Context::State& home, const Compressed::Data& data) {
   if (data.form == StoredForm::lists) return {stored_lists_bytes(home, data.size)};
-  return {data.size, stored_row_bytes(home.plan)};
+  return {stored_rows(home.plan, data.size), stored_row_bytes(home.plan)};
 }
 
 /// Of integers their width, blocks of which there are `size` in all; 0 for messages.

@@ -56,6 +56,7 @@ Spec read_spec(DocumentReader& file, u64 version) {
     spec.step = word(file, "step");
     if (file.file().metadata().contains("key_group"))
       spec.key_group = static_cast<u32>(file.integer("key_group", 1, device::kMaxGroup));
+    if (file.file().metadata().contains("differences")) spec.differences = file.flag("differences");
     spec.switch_digits = word(file, "switch_digits");
   }
   spec.name = file.text("name");
@@ -108,6 +109,7 @@ std::vector<u8> to_bytes(const Params& params) {
     file.integer("group", spec.group);
     file.integer("step", spec.step);
     if (spec.key_group != 0) file.integer("key_group", spec.key_group);
+    if (spec.differences) file.flag("differences", true);
     file.integer("switch_digits", spec.switch_digits);
   }
   file.text("name", spec.name);

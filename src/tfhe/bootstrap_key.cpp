@@ -3,7 +3,8 @@
 // t < k of the k + r rows of a digit is a sample of zero whose body j additionally gets -m_j S_j,t
 // g, row k + i one whose body i gets m_i g: the phase of row t under slot j is then -m_j S_j,t g,
 // that of row k + i is m_i g for slot i and zero for the others. Of sets with groups m is [s = S],
-// a key for each of the 2^g values S of a group; keys of smaller groups are sums of these.
+// a key for each of the 2^g values S of a group, or for all but 0 (plan.differences); keys of
+// smaller groups are sums of these.
 #include <algorithm>
 #include <optional>
 
@@ -120,7 +121,8 @@ class Chunk {
   // whose j-th part is S', reduced modulo T as any key is, so that it transforms as exactly.
   void load_sums(void* key) {
     auto& stream = *home_.stream;
-    const u32 small = torus_.plan().group, parts = plan_.group / small, keys = 1u << small;
+    const u32 small = torus_.plan().group, parts = plan_.group / small;
+    const u32 keys = torus_.plan().keys_per_step(), first_set = plan_.first_set();
     const u32 square = plan_.polys() * plan_.polys();
     const u64 block = square * poly_words();
     device::Buffer sums = stream.allocate(count_ * parts * keys * block * sizeof(u32));
@@ -130,12 +132,13 @@ class Chunk {
       return v;
     };
     for (u32 part = 0; part < parts; ++part)
-      for (u32 set = 0; set < keys; ++set) {
-        const View sum = blocks_of(sums.as<u32>(), part * keys + set, parts * keys);
+      for (u32 at = 0; at < keys; ++at) {
+        const u32 set = first_set + at;
+        const View sum = blocks_of(sums.as<u32>(), part * keys + at, parts * keys);
         std::optional<ConstView> first;
         u32 added = 0;
         for (u32 whole = 0; whole < plan_.keys_per_step(); ++whole) {
-          if ((whole >> (part * small) & (keys - 1)) != set) continue;
+          if (((whole + first_set) >> (part * small) & ((1u << small) - 1)) != set) continue;
           const ConstView next = blocks_of(samples_.as<u32>(), whole, plan_.keys_per_step());
           if (added++ == 0)
             first = next;
@@ -179,7 +182,7 @@ class Chunk {
             watch::point();
             i64 m;
             if (plan_.group != 0) {
-              m = indicator(secret, j, step * plan_.group, plan_.group, key);
+              m = indicator(secret, j, step * plan_.group, plan_.group, plan_.first_set() + key);
             } else {
               const i64 s = secret.lwe(j, step), sign = key == 0 ? 1 : -1;
               m = (s * s + sign * s) / 2;

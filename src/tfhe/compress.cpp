@@ -15,22 +15,22 @@ namespace crenel::tfhe {
 namespace {
 
 // Rows of read_words() words modulo 2^log_from to words modulo 2^log_to, in place: masks rounded
-// to the nearest, and what their errors sum to on average, with secrets of mean 1/2, into the body
-// before it is rounded, once.
-void round_centred(std::span<u32> row, u32 log_from, u32 log_to) {
+// to the nearest, and what their errors sum to on average, with secrets of mean 1/2, into the last
+// `bodies` words before they are rounded, once.
+void round_centred(std::span<u32> row, u32 bodies, u32 log_from, u32 log_to) {
   if (log_from <= log_to) return;
   const u32 shift = log_from - log_to;
   const i64 step = i64(1) << shift;
   const u32 mask = static_cast<u32>((u64(1) << log_to) - 1);
   i64 errors = 0;
-  for (u32& word : row.first(row.size() - 1)) {
+  for (u32& word : row.first(row.size() - bodies)) {
     const i64 rounded = (i64(word) + step / 2) >> shift;
     errors += i64(word) - rounded * step;
     word = static_cast<u32>(rounded) & mask;
   }
   // phase = b - sum (rounded step + error) s: round((2 b - errors) / (2 step)), halves upwards
-  u32& body = row.back();
-  body = static_cast<u32>((2 * i64(body) - errors + step) >> (shift + 1)) & mask;
+  for (u32& body : row.last(bodies))
+    body = static_cast<u32>((2 * i64(body) - errors + step) >> (shift + 1)) & mask;
 }
 
 }  // namespace
@@ -47,7 +47,8 @@ StoredForm Compressed::form() const { return data_->form; }
 u64 stored_bytes(const Context& context, u64 size, StoredForm form) {
   const Context::State& home = context.state();
   expect_compression(home);
-  if (form == StoredForm::switched) return size * stored_row_bytes(home.plan);
+  if (form == StoredForm::switched)
+    return stored_rows(home.plan, size) * stored_row_bytes(home.plan);
   expect_lists(home);
   return stored_lists_bytes(home, size);
 }
@@ -113,9 +114,10 @@ Compressed Evaluator::compress(const Ciphertext& a, StoredForm form) const {
 std::vector<u8> Evaluator::State::stored(const Ciphertext& a) const {
   const State& s = *this;
   const auto& plan = s.plan();
-  const u64 rows = a.size(), row_words = plan.read_words(), row_bytes = stored_row_bytes(plan);
+  const u64 rows = a.data().rows(), row_words = plan.read_words();
+  const u64 row_bytes = stored_row_bytes(plan);
   device::expect_room(s.stream(), {.host = rows * row_bytes}, [&] {
-    return core::MemoryRequest{.what = cat("compression of ", rows, " messages"),
+    return core::MemoryRequest{.what = cat("compression of ", a.size(), " messages"),
                                .advice = "take fewer messages at a time"};
   });
   std::vector<u8> words(rows * row_bytes);
@@ -131,7 +133,7 @@ std::vector<u8> Evaluator::State::stored(const Ciphertext& a) const {
     s.stream().copy_out(host.data(), switched.data(), count * row_words * sizeof(u32));
     for (u64 y = 0; y < count; ++y) {
       const auto row = std::span(host).subspan(y * row_words, row_words);
-      round_centred(row, from, to);
+      round_centred(row, plan.slots, from, to);
       pack_bits(row, to, words.data() + (first + y) * row_bytes);
     }
   }
@@ -156,8 +158,9 @@ Ciphertext Evaluator::decompress(const Compressed& compressed) const {
     s.judge_listed(c.size, noise, c.plain_modulus, "decompression");
   else
     s.judge_stored(noise, c.plain_modulus, "decompression");
-  device::Buffer out = s.allocate_rows(c.size);
-  const watch::Task task(c.size, "bootstraps");
+  const u64 rows = stored_rows(s.plan(), c.size);
+  device::Buffer out = s.allocate_rows(rows);
+  const watch::Task task(s.units(rows), "bootstraps");
   if (lists)
     s.refresh_lists(out.as<u32>(), c, function);
   else
@@ -173,7 +176,8 @@ void Evaluator::State::refresh_stored(u32* out, const Compressed::Data& c,
   const State& s = *this;
   const auto& plan = s.plan();
   const device::LutView view = s.refresh_view(function);
-  const u64 rows = c.size, row_words = plan.read_words(), row_bytes = stored_row_bytes(plan);
+  const u64 rows = stored_rows(plan, c.size), row_words = plan.read_words();
+  const u64 row_bytes = stored_row_bytes(plan);
   const u32 stored = stored_log_modulus(plan), shift = plan.log_switch_modulus - stored;
   const u32 constant = static_cast<u32>(function.constant(stored));
   const u32 mask = static_cast<u32>((u64(1) << stored) - 1);
@@ -187,12 +191,12 @@ void Evaluator::State::refresh_stored(u32* out, const Compressed::Data& c,
     for (u64 y = 0; y < count; ++y) {
       const auto row = std::span(host).subspan(y * row_words, row_words);
       unpack_bits(c.words.data() + (first + y) * row_bytes, stored, row);
-      row.back() = (row.back() + constant) & mask;
+      for (u32& body : row.last(plan.slots)) body = (body + constant) & mask;
       for (u32& word : row) word <<= shift;
     }
     s.stream().copy_in(switched.data(), host.data(), count * row_words * sizeof(u32));
     s.rotate_groups(form, out + first * plan.words(), switched.as<const u32>(), count, view);
-    watch::advance(count);
+    watch::advance(s.units(count));
   }
 }
 

@@ -32,7 +32,10 @@ u32 compressible_modulus(const Params& params, u32 plain_modulus);
 
 /// log2 of the modulus of stored words: 2N, or Q_KS where that is less.
 u32 stored_log_modulus(const device::TorusPlan& plan);
-/// Bytes of a message.
+/// Rows of so many messages, and bytes of a row.
+inline u64 stored_rows(const device::TorusPlan& plan, u64 size) {
+  return (size + plan.slots - 1) / plan.slots;
+}
 inline u64 stored_row_bytes(const device::TorusPlan& plan) {
   return packed_bytes(plan.read_words(), stored_log_modulus(plan));
 }

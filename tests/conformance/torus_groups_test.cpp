@@ -83,6 +83,37 @@ TEST_P(TorusGroups, EveryShape) {
     }
 }
 
+// Several messages a mask, each with a body and a table of its own.
+TEST_P(TorusGroups, MessagesOfAMask) {
+  Rng rng = test_rng();
+  for (const bool differences : {false, true})
+    for (u32 group = 1; group <= 4; ++group)
+      for (const u32 slots : {1u, 2u, 5u, 16u}) {
+        const u32 log_n = 3 + (group + slots) % 5;
+        const TorusPlan plan =
+            packed_plan(group_plan(group, 3, 1 + slots % 3, log_n, 17, 20), slots, differences);
+        auto in = rotation_input(plan, 3, 4, true, rng);
+        in.outputs = 1u << slots % 4;
+        expect_same(plan, in);
+        if (HasFatalFailure()) return;
+      }
+}
+
+// Every compiled way to run bool128-packed, with batches that do not fill its blocks; shapes for
+// other numbers of messages; and shapes of one message a mask whose polynomials are as many.
+TEST_P(TorusGroups, EveryShapeOfSeveralMessages) {
+  Rng rng = test_rng();
+  const TorusPlan gates = group_plan(1, 3, 3, 9, 17, 20);
+  for (const u32 batch : {1u, 7u})
+    for (const u32 slots : {5u, 1u, 4u, 7u}) {
+      expect_same_by_every_shape(packed_plan(gates, slots, true), batch, rng);
+      if (HasFatalFailure()) return;
+    }
+  expect_same_by_every_shape(packed_plan(group_plan(1, 70, 3, 9, 17, 20), 5, true), 9, rng);
+  expect_same_by_every_shape(packed_plan(group_plan(2, 3, 2, 9, 17, 20), 2, false), 7, rng);
+  expect_same_by_every_shape(packed_plan(group_plan(2, 3, 3, 9, 17, 20), 5, true), 3, rng);
+}
+
 // More steps than a launch takes whose bundles are made by the one before.
 TEST_P(TorusGroups, EveryShapeManySteps) {
   Rng rng = test_rng();
@@ -109,7 +140,9 @@ TEST_P(TorusGroups, AwkwardInputs) {
     for (const auto key : kTorusFills)
       for (const auto rows : kTorusFills)
         for (const auto tables : {TorusFill::random, TorusFill::top, TorusFill::bottom}) {
-          const TorusPlan plan = group_plan(group, 3, 1, 7, 17, 20);
+          const bool differences = rng() % 2 != 0;
+          const TorusPlan plan =
+              packed_plan(group_plan(group, 3, 1, 7, 17, 20), 1 + rng() % 2, differences);
           expect_same(plan, rotation_input(plan, 2, 2, false, rng, key, rows, tables));
           if (HasFatalFailure()) return;
         }
@@ -162,8 +195,9 @@ TEST_P(TorusGroupsIsa, GivesTheBitsOfRef) {
   Rng rng = test_rng();
   for (u32 group = 1; group <= device::kMaxGroup; ++group)
     for (u32 log_n = 3; log_n <= 11; log_n += 2)
-      for (const u32 batch : {1u, 3u}) {
-        const TorusPlan plan = group_plan(group, 2, 2, log_n, 19, 22);
+      for (const u32 batch : {1u, 3u, 5u}) {
+        const TorusPlan plan = packed_plan(group_plan(group, 2, 2, log_n, 19, 22),
+                                           batch == 5 ? 3 : 1, (group + log_n / 2 + batch) % 2);
         const auto in = rotation_input(plan, batch, 2, true, rng);
         const TorusWorld candidate(backend::cpu::make_cpu_device(GetParam()), plan);
         const TorusWorld reference(device::make_ref_device(), plan);
@@ -199,7 +233,7 @@ std::vector<i64> trivial_key(const TorusPlan& plan, const std::vector<u32>& secr
   for (u32 step = 0; step < plan.steps(); ++step) {
     u32 set = 0;
     for (u32 l = 0; l < plan.group; ++l) set |= secret[step * plan.group + l] << l;
-    for (u32 k = 0; k < plan.keys_per_step(); ++k)
+    for (u32 k = plan.first_set(); k < plan.sets(); ++k)
       for (u32 row = 0; row < plan.polys(); ++row)
         for (u32 out = 0; out < plan.polys(); ++out, ++poly)
           if (row == out && k == set) key[poly * plan.ring_dim()] = (t + q / 2) / q;
@@ -211,9 +245,16 @@ std::vector<i64> trivial_key(const TorusPlan& plan, const std::vector<u32>& secr
 // distance from the true one is what the cuts cost: bounded, with the variance of the best cuts.
 TEST(TorusGroupsMeaning, ReadsThePhaseWithTheBestCuts) {
   Rng rng = test_rng();
-  for (const u32 group : {1u, 2u, 3u, 4u, 6u}) {
+  for (const auto& [group, differences] : {std::pair{1u, false},
+                                           {2u, false},
+                                           {3u, false},
+                                           {4u, false},
+                                           {6u, false},
+                                           {1u, true},
+                                           {2u, true},
+                                           {4u, true}}) {
     const u32 batch = 60;
-    TorusPlan plan = group_plan(group, 24 / group, 1, 8, 20, 23);
+    const TorusPlan plan = packed_plan(group_plan(group, 24 / group, 1, 8, 20, 23), 1, differences);
     auto in = rotation_input(plan, batch, 1, false, rng);
     const u64 two_n = 2 * plan.ring_dim(), q = u64(1) << plan.log_switch_modulus;
     std::vector<u32> secret(plan.lwe_dim);
@@ -230,7 +271,7 @@ TEST(TorusGroupsMeaning, ReadsThePhaseWithTheBestCuts) {
       phase = phase * double(two_n) / double(q);
       for (u32 step = 0; step < plan.steps(); ++step) {
         std::vector<double> fractions;
-        for (u32 set = 0; set < plan.keys_per_step(); ++set) {
+        for (u32 set = 0; set < plan.sets(); ++set) {
           double x = 0;
           for (u32 l = 0; l < group; ++l)
             if (set >> l & 1) x += row[step * group + l];
@@ -258,11 +299,15 @@ TEST(TorusGroupsMeaning, ReadsThePhaseWithTheBestCuts) {
 // Differences from ref are those of the transform, whose mean size a rounding leaves what it is.
 TEST(TorusGroupsMeaning, StepsAreExternalProductsWithTheTransformsError) {
   Rng rng = test_rng();
-  for (const auto& [group, log_n, log_modulus, bits] : {std::tuple{1u, 8u, 25u, 26u},
-                                                        {2u, 8u, 25u, 26u},
-                                                        {4u, 7u, 25u, 26u},
-                                                        {2u, 11u, 23u, 26u}}) {
-    const TorusPlan plan = group_plan(group, 1, 1, log_n, log_modulus, bits);
+  for (const auto& [group, log_n, log_modulus, bits, differences] :
+       {std::tuple{1u, 8u, 25u, 26u, false},
+        {2u, 8u, 25u, 26u, false},
+        {4u, 7u, 25u, 26u, false},
+        {2u, 11u, 23u, 26u, false},
+        {1u, 8u, 25u, 26u, true},
+        {2u, 8u, 25u, 26u, true}}) {
+    const TorusPlan plan =
+        packed_plan(group_plan(group, 1, 1, log_n, log_modulus, bits), 1, differences);
     SCOPED_TRACE(describe(plan));
     const u64 n = plan.ring_dim(), q = plan.modulus;
     const i128 t = plan.key_modulus();
@@ -284,15 +329,18 @@ TEST(TorusGroupsMeaning, StepsAreExternalProductsWithTheTransformsError) {
       const Poly start = shifted(table, 2 * n - places.back());
       for (u32 out = 0; out < 2; ++out) {
         Poly sum(n, 0);
-        for (u32 set = 0; set < plan.keys_per_step(); ++set) {
+        for (u32 set = plan.first_set(); set < plan.sets(); ++set) {
           u64 turn = 0;
           for (u32 l = 0; l < group; ++l)
             if (set >> l & 1) turn += places[l];
-          add_product(sum, shifted(start, turn % (2 * n)), &in.key[((set * 2 + 1) * 2 + out) * n],
-                      t);
+          Poly moved = shifted(start, turn % (2 * n));
+          for (u64 c = 0; c < n && differences; ++c) moved[c] -= start[c];
+          const u64 key = set - plan.first_set();
+          add_product(sum, moved, &in.key[((key * 2 + 1) * 2 + out) * n], t);
         }
         for (u64 c = 0; c < (out == 0 ? n : 1); ++c) {
-          const i128 exact = floor_divide(2 * i128(q) * sum[c] + t, 2 * t);
+          const i128 before = differences && out == 1 ? i128(start[c]) : 0;
+          const i128 exact = before + floor_divide(2 * i128(q) * sum[c] + t, 2 * t);
           // extraction: mask word c of the constant coefficient
           const i128 got = out == 1 ? i128(found[n])
                            : c == 0 ? i128(found[0])

@@ -58,7 +58,8 @@ struct Rotation {
     for (u32 j = 0; j <= plan.ring_dim() / 2; ++j) cosines.push_back(fft.roots[j].re);
     order_twiddles();
     RotateArgs& r = args.rotate;
-    r.lwe_dim = plan.lwe_dim, r.glwe_dim = plan.glwe_dim, r.slots = 1, r.polys = plan.polys();
+    r.lwe_dim = plan.lwe_dim, r.glwe_dim = plan.glwe_dim, r.slots = plan.slots;
+    r.polys = plan.polys();
     r.log_n = plan.log_n, r.log_points = plan.log_n - 1;
     r.log_switch_modulus = plan.log_switch_modulus, r.digits = r.operands = 1;
     r.modulus = plan.modulus, r.log_modulus = static_cast<u32>(std::countr_zero(plan.modulus));
@@ -70,7 +71,7 @@ struct Rotation {
     std::copy_n(twiddles.begin(), twiddle_slots<true>(passes.bits[0]), r.first);
     r.luts = in.tables.data(), r.offsets = in.offsets.data(), r.index = in.index.data();
     r.outputs = in.outputs, r.batch = in.batch, r.in = in.rows.data();
-    args.steps = plan.steps(), args.log_keys = plan.group;
+    args.steps = plan.steps(), args.log_keys = plan.group, args.first_set = plan.first_set();
     args.log_rest_modulus = plan.log_lwe_modulus;
     transform_key(plan, in.key);
     r.key = key.data();
@@ -137,6 +138,16 @@ void expect_blocks(const TorusPlan& plan, u32 batch, u32 outputs, Rng& rng) {
   });
 }
 
+template <class Shape>
+void expect_differences(const TorusPlan& plan, u32 batch, u32 outputs, Rng& rng) {
+  expect_ref(plan, Shape::RMax, batch, outputs, rng, [&](const BundleArgs& args) {
+    BundleArgs all = args;
+    all.count = all.steps;
+    launch_blocks(difference_rotate<Shape>, {(batch + Shape::Rows - 1) / Shape::Rows, 1, 1}, 1,
+                  Shape::Threads, all);
+  });
+}
+
 /// A part of one step, then the others, as rotate_ahead launches them.
 template <class Shape>
 void expect_ahead(void (*kernel)(BundleArgs), u32 cluster, const TorusPlan& plan, u32 batch,
@@ -190,6 +201,28 @@ TEST(CudaBundles, GiveTheBitsOfRef) {
     coarse.log_lwe_modulus = 17, coarse.log_switch_modulus = 8, coarse.switch_digits = 4;
     expect_blocks<AnyBundle>(coarse, 2, 1, rng);
   }
+}
+
+// The shapes of bool128-packed, with five messages a mask and with others; sets of one message a
+// mask with two; the shape for any size by differences.
+TEST(CudaBundles, GiveTheBitsOfRefForSeveralMessages) {
+  Rng rng = test_rng();
+  TorusPlan gates = group_plan(1, 3, 3, 9, 17, 20);
+  gates.log_switch_modulus = 16;
+  const TorusPlan five = packed_plan(gates, 5, true);
+  expect_differences<Difference8>(five, 5, 1, rng);
+  expect_differences<Difference8Two>(five, 2, 4, rng);
+  expect_differences<Difference8One>(five, 2, 2, rng);
+  expect_differences<Difference8Any>(packed_plan(gates, 4, true), 5, 2, rng);
+  expect_differences<Difference8Any>(packed_plan(gates, 1, true), 1, 1, rng);
+  for (const u32 group : {1u, 2u, 3u}) {
+    const TorusPlan any = group_plan(group, 2, 2, 6, 17, 20);
+    expect_blocks<AnyBundle>(packed_plan(any, 5, true), 2, 4, rng);
+    expect_blocks<AnyBundle>(packed_plan(any, 3, false), 2, 2, rng);
+  }
+  const TorusPlan two = packed_plan(group_plan(2, 2, 2, 9, 17, 20), 2, false);
+  expect_blocks<Bundle8Rows>(two, 5, 2, rng);
+  expect_clusters<Ahead8>(two, 2, 2, rng);
 }
 
 TEST(CudaBundles, SwitchByProductsGivesTheBitsOfRef) {

@@ -15,11 +15,11 @@ constexpr const char* kDry = "cuda:dry";
   GTEST_SKIP() << reason
 
 struct Launches {
-  Launches(const char* set, u32 step)
+  Launches(const char* set, u32 step, u32 slots = 1)
       : device(open(kDry)),
         stream(device->make_stream()),
-        kernels(backend_of(*device).make_torus_kernels(
-            tfhe::plan_of(tfhe::Params::preset(set).with_step(step)))),
+        kernels(backend_of(*device).make_torus_kernels(tfhe::plan_of(
+            tfhe::Params::preset(set).with_slots(tfhe::SlotCount(slots)).with_step(step)))),
         tuner(dynamic_cast<RotationTuner*>(kernels.get())) {}
 
   std::vector<LaunchRecord> of(const std::function<void()>& work) const {
@@ -83,6 +83,33 @@ TEST(DryBundles, EveryFormStatesTheSameProducts) {
     }
 }
 
+// By differences a step has no key of the empty set, and no products with a bundle.
+TEST(DryBundles, DifferencesOfSeveralMessages) {
+  CRENEL_NEEDS_DRY();
+  for (const u32 slots : {1u, 4u, 5u, 6u}) {
+    const Launches launches("bool128-packed", 1, slots);
+    const TorusPlan& plan = launches.kernels->plan();
+    const u64 points = plan.ring_dim() / 2, products = plan.steps() * plan.key_polys() * points;
+    EXPECT_EQ(plan.key_polys(), u64(plan.polys()) * plan.polys());
+    EXPECT_EQ(launches.kernels->bootstrap_key_bytes(), products * 16);
+    const auto shapes = launches.tuner->shapes();
+    EXPECT_EQ(shapes.size(), slots == 5 ? 4u : slots == 6 ? 1u : 2u);
+    for (u32 shape = 0; shape < shapes.size(); ++shape)
+      for (const u32 batch : {1u, 133u}) {
+        SCOPED_TRACE(cat(slots, " messages, batch ", batch, ", ", shapes[shape].name));
+        launches.tuner->use_shape(shape, 0);
+        const auto records = launches.rotation(batch);
+        const Traffic t = sum(records);
+        EXPECT_EQ(t.multiply_adds, t.butterflies + batch * products);
+        EXPECT_EQ(t.streamed_bytes,
+                  (batch + shapes[shape].rows - 1) / shapes[shape].rows * products * 16);
+        EXPECT_EQ(records.back().written_bytes, u64(batch) * plan.words() * sizeof(u32));
+        EXPECT_EQ(records.back().kernel == "difference_rotate",
+                  shapes[shape].name.starts_with("differences"));
+      }
+  }
+}
+
 // Bundles are written by one launch and read by the next, accumulators go through memory.
 TEST(DryBundles, OneRowAhead) {
   CRENEL_NEEDS_DRY();
@@ -108,24 +135,35 @@ TEST(DryBundles, OneRowAhead) {
 // written once.
 TEST(DryBundles, EveryBatchIsTakenWhole) {
   CRENEL_NEEDS_DRY();
-  for (const char* set : {"lut4-128", "bool128"})
-    for (const u32 step : {1u, 2u, 4u}) {
-      const Launches launches(set, step);
-      const TorusPlan& plan = launches.kernels->plan();
-      const u64 exponents = 2 * (1 + (u64(plan.steps()) << step));
-      for (u32 batch = 1; batch < 150000; batch = batch < 1200 ? batch + 1 : 3 * batch) {
-        u64 cut = 0, rows = 0, butterflies = 0;
-        for (const auto& record : launches.rotation(batch)) {
-          butterflies += record.butterflies;
-          if (record.kernel != "cut_exponents") continue;
-          cut += record.written_bytes, rows += record.read_bytes / (4 * plan.read_words());
-        }
-        ASSERT_EQ(rows, batch) << set << ", step " << step;
-        ASSERT_EQ(cut, batch * exponents);
-        ASSERT_EQ(butterflies, u64(batch) * plan.steps() * 2 * plan.polys() *
-                                   (plan.ring_dim() / 4) * (plan.log_n - 1));
+  struct Case {
+    const char* set;
+    u32 step, slots;
+  };
+  for (const auto& [set, step, slots] : {Case{"lut4-128", 1, 1},
+                                         {"lut4-128", 2, 1},
+                                         {"lut4-128", 4, 1},
+                                         {"bool128", 1, 1},
+                                         {"bool128", 2, 1},
+                                         {"bool128", 4, 1},
+                                         {"bool128-packed", 1, 5},
+                                         {"bool128-packed", 1, 3},
+                                         {"bool128", 2, 5}}) {
+    const Launches launches(set, step, slots);
+    const TorusPlan& plan = launches.kernels->plan();
+    const u64 exponents = 2 * (slots + (u64(plan.steps()) << step));
+    for (u32 batch = 1; batch < 150000; batch = batch < 1200 ? batch + 1 : 3 * batch) {
+      u64 cut = 0, rows = 0, butterflies = 0;
+      for (const auto& record : launches.rotation(batch)) {
+        butterflies += record.butterflies;
+        if (record.kernel != "cut_exponents") continue;
+        cut += record.written_bytes, rows += record.read_bytes / (4 * plan.read_words());
       }
+      ASSERT_EQ(rows, batch) << set << ", step " << step;
+      ASSERT_EQ(cut, batch * exponents);
+      ASSERT_EQ(butterflies, u64(batch) * plan.steps() * 2 * plan.polys() * (plan.ring_dim() / 4) *
+                                 (plan.log_n - 1));
     }
+  }
 }
 
 TEST(DryBundles, SwitchReadsTheKeyOnceATile) {

@@ -90,6 +90,46 @@ TEST_P(TfheGroups, GatesSumsAndIntegers) {
   }());
 }
 
+// Gates on several messages a mask as on one: sums, negations, selections, arrays that do not fill
+// their last row; keys and arrays by their files, and the bits of ref, with steps of 1 and of 2.
+TEST_P(TfheGroups, SeveralMessagesAMask) {
+  Rng rng = test_rng();
+  for (const u32 slots : {1u, 4u, 5u})
+    for (const u32 step : {1u, 2u}) {
+      SCOPED_TRACE(cat(slots, " messages, steps of ", step));
+      const Params params =
+          Params::preset("toy-packed", true).with_slots(tfhe::SlotCount(slots)).with_step(step);
+      const Context home(params, device_);
+      tfhe::Client client = home.keygen();
+      const EvaluationKeys keys = client.evaluation_keys();
+      const Evaluator ev = home.evaluator(keys, {0.0});
+      const u64 count = exhaustive() ? 23 : 7;
+      const Messages x = random_messages(rng, count, 2), y = random_messages(rng, count, 2);
+      const auto a = client.encrypt(x), b = client.encrypt(y);
+      Messages nand, xor_, either;
+      for (u64 i = 0; i < count; ++i) {
+        nand.push_back(1 - (x[i] & y[i])), xor_.push_back(x[i] ^ y[i]);
+        either.push_back(x[i] ? y[i] : 1 - y[i]);
+      }
+      const auto result = ev.gate(tfhe::Gate::nand, a, b);
+      EXPECT_EQ(client.decrypt(result), nand);
+      EXPECT_EQ(client.decrypt(ev.gate(tfhe::Gate::xor_, result, ev.refresh(result))),
+                Messages(count, 0));
+      EXPECT_EQ(client.decrypt(ev.gate(tfhe::Gate::xor_, a, b)), xor_);
+      EXPECT_EQ(client.decrypt(ev.mux(a, b, ev.not_(b))), either);
+      EXPECT_EQ(client.decrypt(ev.decompress(ev.compress(result, tfhe::StoredForm::switched))),
+                nand);
+      const Context other(params, "ref");
+      const auto file = tfhe::to_bytes(home, keys);
+      const auto theirs = other.evaluator(tfhe::evaluation_keys_from_bytes(other, file), {0.0});
+      const auto moved = [&](const tfhe::Ciphertext& c) {
+        return tfhe::ciphertext_from_bytes(other, tfhe::to_bytes(home, c));
+      };
+      EXPECT_EQ(words_of(theirs.gate(tfhe::Gate::nand, moved(a), moved(b))), words_of(result));
+      EXPECT_EQ(keys.bytes(), tfhe::key_bytes(home));
+    }
+}
+
 TEST_P(TfheGroups, OneSwitchServesAllOutputs) {
   Rng rng = test_rng();
   TfheWorld& w = world("toy-lut4g4");

@@ -222,6 +222,7 @@ TEST(TheoryPages, NoiseBudgets) {
   std::vector<Row> rows{{"set", "r", "margin", "blind rotation", "transform", "key switch",
                          "rest rounding", "fresh std", "p_fail"}};
   for (const auto& [name, slots] : {std::pair{"bool128", 1u},
+                                    {"bool128-packed", 5u},
                                     {"lut4-128", 1u},
                                     {"bool128-classic", 1u},
                                     {"bool128-classic", 5u},

@@ -24,11 +24,11 @@ Moments moments(const std::vector<double>& x) {
 }
 
 // The toy with other sizes; its T is just above Q^2 where `narrow`, so that keys err most.
-Spec spec_of(u32 group, u32 step, u32 lwe_dim, bool narrow) {
+Spec spec_of(u32 group, u32 step, u32 lwe_dim, bool narrow, bool differences = false) {
   Spec spec = Params::preset("toy-lut4g4", true).spec();
   spec.name = "test-groups";
   spec.lwe_dim = LweDim(lwe_dim);
-  spec.group = group, spec.step = step;
+  spec.group = group, spec.step = step, spec.differences = differences;
   if (narrow) {
     spec.log_modulus = spec.log_lwe_modulus = 18, spec.log_raised_modulus = 36;
     spec.log_switch_modulus = 17, spec.switch_digits = 8;
@@ -43,9 +43,19 @@ TEST_P(TfheGroupsNoise, ResultsErrAsTheModelSays) {
   constexpr int kKeys = 4;
   constexpr u64 kCount = 400;
   for (const bool narrow : {false, true})
-    for (const auto& [group, step] :
-         {std::pair{1u, 1u}, {2u, 2u}, {3u, 3u}, {4u, 4u}, {4u, 2u}, {4u, 1u}, {6u, 3u}}) {
-      const Params params = Params::from_spec(spec_of(group, step, 24, narrow), true);
+    for (const auto& [group, step, slots, differences] : {std::tuple{1u, 1u, 1u, false},
+                                                          {2u, 2u, 1u, false},
+                                                          {3u, 3u, 1u, false},
+                                                          {4u, 4u, 1u, false},
+                                                          {4u, 2u, 1u, false},
+                                                          {4u, 1u, 1u, false},
+                                                          {6u, 3u, 1u, false},
+                                                          {1u, 1u, 5u, true},
+                                                          {2u, 2u, 4u, true},
+                                                          {2u, 1u, 2u, true},
+                                                          {2u, 2u, 3u, false}}) {
+      const Params params = Params::from_spec(spec_of(group, step, 24, narrow, differences), true)
+                                .with_slots(SlotCount(slots));
       double measured = 0, mean = 0;
       for (int key = 0; key < kKeys; ++key) {
         test::LookedUp c = test::looked_up(params, GetParam(), kCount, rng);
@@ -57,8 +67,8 @@ TEST_P(TfheGroupsNoise, ResultsErrAsTheModelSays) {
       }
       const double std = fresh_std(params, kErrorStd);
       const double ratio = measured / (std * std);
-      std::printf("g = %u by %u, Q = 2^%u: std %.3f model %.3f ratio of variances %.3f\n", group,
-                  step, params.spec().log_modulus, std::sqrt(measured), std, ratio);
+      std::printf("g = %u by %u, r = %u, Q = 2^%u: std %.3f model %.3f ratio of variances %.3f\n",
+                  group, step, slots, params.spec().log_modulus, std::sqrt(measured), std, ratio);
       // six times sqrt(2 / 1600) = 0.035 of the sample and sqrt(1 / (2 * 1024)) = 0.022 of the
       // keys' ring secrets; 0.12 that the model says too much of a first step, whose masks are 0
       EXPECT_GT(ratio, 0.64) << "repeat with CRENEL_SEED=" << test::run_seed();

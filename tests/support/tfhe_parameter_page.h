@@ -29,6 +29,7 @@ inline std::string tfhe_parameter_row(const tfhe::Params& params) {
   else
     row << "T = 2^" << spec.log_raised_modulus;
   if (spec.group != 0) row << ", g = " << spec.group << ", steps of " << spec.step;
+  if (spec.differences) row << " by differences";
   row << " | 2^" << spec.log_switch_modulus << ", 2^" << spec.switch_base_log << kept << " | "
       << tfhe::to_string(spec.arithmetic) << " | " << spec.plain_modulus
       << (spec.padded ? " padded" : "") << " | " << tfhe_decimals(spec.max_norm2, 0) << " | 2^"
@@ -47,19 +48,20 @@ inline std::string tfhe_slots_table() {
   out << '\n';
   for (const std::string& name : tfhe::Params::preset_names()) {
     const tfhe::Params params = tfhe::Params::preset(name, true);
-    if (params.spec().group != 0) continue;  // one message a mask
     if (params.spec().path != tfhe::NoisePath::raising || params.spec().plain_modulus != 4 ||
         name.starts_with("toy-"))
       continue;
     out << "| `" << name << "` |";
-    for (const u32 r : kSlots)
+    for (const u32 r : kSlots) {
+      const bool groups = params.spec().group != 0;  // whose arithmetic is approx
+      const auto slots = (groups ? params : params.with_arithmetic(tfhe::Arithmetic::exact))
+                             .with_slots(tfhe::SlotCount(r));
       out << " 2^"
           << tfhe_decimals(
-                 failure_log2(
-                     params.with_arithmetic(tfhe::Arithmetic::exact).with_slots(tfhe::SlotCount(r)),
-                     std::sqrt(tfhe::kErrorVariance), params.spec().max_norm2, 4),
+                 failure_log2(slots, std::sqrt(tfhe::kErrorVariance), params.spec().max_norm2, 4),
                  1)
           << " |";
+    }
     out << '\n';
   }
   return out.str();
@@ -93,7 +95,7 @@ bootstrapped, whose squared factors add up to `norm2`, messages q / p apart, and
 ([0011](../design/0011-tfhe-parameters.md)); without padding and for p > 4 also for tables, whose second
 bootstrap reads the noise of the first. Security is the lattice estimator's, or interpolated from it, in bits.
 Sets below 2^-128 or 128 bits warn. Sets with groups of g secret bits have binary LWE secrets, and their
-ciphertexts rest under the extracted key, kN + 1 words modulo q.
+ciphertexts rest under the extracted key, kN + r words modulo q for r messages.
 
 | Set | n | k | N | q | Q | B_g or T | Q_KS, B_KS | arithmetic | p | norm2 | p_fail | security |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|
@@ -112,7 +114,7 @@ What each is for:
   out << R"(
 ## Packing
 
-`p_fail` with r messages under a shared mask, exact arithmetic:
+`p_fail` with r messages under a shared mask, exact arithmetic where the set has it:
 
 )" << tfhe_slots_table()
       << R"(

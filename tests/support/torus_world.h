@@ -75,6 +75,12 @@ inline TorusPlan group_plan(u32 group, u32 steps, u32 glwe_dim, u32 log_n, u32 l
   return plan;
 }
 
+/// The same with so many messages a mask, whose steps add differences or take whole bundles.
+inline TorusPlan packed_plan(TorusPlan plan, u32 slots, bool differences) {
+  plan.slots = slots, plan.differences = differences;
+  return plan;
+}
+
 /// Every arithmetic that a plan of this shape has.
 inline std::vector<Arithmetic> kinds_of_arithmetic(const TorusPlan& plan) {
   std::vector<Arithmetic> out{Arithmetic::exact, Arithmetic::approx};
@@ -84,10 +90,10 @@ inline std::vector<Arithmetic> kinds_of_arithmetic(const TorusPlan& plan) {
 }
 
 inline std::string describe(const TorusPlan& p) {
-  return cat("n = ", p.lwe_dim, ", g = ", p.group, ", k = ", p.glwe_dim, ", r = ", p.slots,
-             ", N = ", p.ring_dim(), ", q = 2^", p.log_lwe_modulus,
-             p.path == NoisePath::gadget ? ", gadget " : ", raising ", p.base_log, " x ", p.digits,
-             ", Q = ", p.modulus, ", ", p.primes.size(), " primes, ",
+  return cat("n = ", p.lwe_dim, ", g = ", p.group, p.differences ? " by differences" : "",
+             ", k = ", p.glwe_dim, ", r = ", p.slots, ", N = ", p.ring_dim(), ", q = 2^",
+             p.log_lwe_modulus, p.path == NoisePath::gadget ? ", gadget " : ", raising ",
+             p.base_log, " x ", p.digits, ", Q = ", p.modulus, ", ", p.primes.size(), " primes, ",
              p.secret == LweSecret::ternary ? "ternary, " : "binary, ",
              tfhe::to_string(tfhe::arithmetic_of(p)));
 }

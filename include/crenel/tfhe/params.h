@@ -48,8 +48,9 @@ struct Spec {
   u32 log_switch_modulus = 0;     ///< log2 [Q_KS]
   DecompBaseLog switch_base_log;  ///< log2 [B_KS]
   /// [g] Elements of a binary LWE secret that one step of the blind rotation takes, by a bundle of
-  /// 2^g keys: 1..6, dividing n. Ciphertexts then rest under the extracted key, before the key
-  /// switch, whose noise no sum multiplies. 0: one element a step, rest behind the key switch.
+  /// 2^g keys or by differences: 1..6, dividing n. Ciphertexts then rest under the extracted key,
+  /// before the key switch, whose noise no sum multiplies. 0: one element a step, rest behind the
+  /// key switch.
   u32 group = 0;
   /// Groups: elements of a group of the keys on this side, where they are not the set's `group`: a
   /// request of its own, of other keys for the same secret. Not part of the id. 0: `group`.
@@ -57,6 +58,10 @@ struct Spec {
   /// Groups: elements of a step on this side, a divisor of made_group(): its keys are sums of the
   /// ones that were sent. Not part of the id. 0 without groups.
   u32 step = 0;
+  /// Groups: a step adds products with X^c - 1, c the exponent of each value of a group but 0, in
+  /// place of one product with a whole bundle. A group then has 2^g - 1 keys: less to read where
+  /// several messages share a mask.
+  bool differences = false;
   /// Groups: digits that the key switch keeps, from the top. 0 without groups: all.
   u32 switch_digits = 0;
   u32 plain_modulus = 4;  ///< p: a message m is encoded as m q / p; 4 for gates

@@ -125,7 +125,8 @@ class TorusKernels {
   /// `polys`: device memory, [count][key][digit][row][out][N] centred integers modulo the product
   /// of the primes (|x| <= product / 2), with rows and outs in the accumulator's order (k masks,
   /// then r bodies). Key 0 encrypts [s_i = 1], key 1 (ternary) [s_i = -1]. With groups key S < 2^g
-  /// encrypts [s_(g i + l) = bit l of S for all l < g].
+  /// encrypts [s_(g i + l) = bit l of S for all l < g]; of plans by differences those of S > 0 are
+  /// there.
   void load_bootstrap_key(Stream& stream, void* key, u32 first, u32 count, const i64* polys);
   /// Blind rotation, sample extraction and modulus switch to Q_KS (BOLT-FHE algorithms 1-3): rows
   /// at rest to luts.outputs = S times as many extracted ones, those of row y at [S y, S y + S).
@@ -167,7 +168,7 @@ class TorusKernels {
   /// Groups (plan.group = g > 0), m = 2^g, D = 2^(log Q_KS - log 2N). For every step i: x_S = sum
   /// of the a_(g i + l) with bit l of S set, modulo Q_KS; f_S = x_S modulo D. Cuts are tried in the
   /// order T = 0..m-1: u_S = f_S where f_S <= f_T, else f_S - D; the first with the least m sum u^2
-  /// - (sum u)^2 is taken. c_S = (x_S - u_S) / D modulo 2N. The body's exponent is
+  /// - (sum u)^2 is taken. c_S = (x_S - u_S) / D modulo 2N. The exponent of body j is
   ///   E = floor((m b_j - sum of all u of all steps + m D / 2) / (m D)) modulo 2N,
   /// and a step sets, rounded once,
   ///   ACC = ACC (x) sum_S X^(c_S) K_S.
@@ -178,6 +179,13 @@ class TorusKernels {
   /// z = 0, then over rows ascending z.re = fma(-in.im, B.im, fma(in.re, B.re, z.re)), z.im =
   /// fma(in.im, B.re, fma(in.re, B.im, z.im)). The inverse transform and delta as above; ACC =
   /// delta modulo Q. Words of the output: modulo q, floor((x q + floor(Q / 2)) / Q).
+  ///
+  /// Groups by differences (plan.differences): a step adds, rounded once,
+  ///   ACC += sum over S > 0 of (X^(c_S) - 1) (ACC (x) K_S)
+  /// and approx has, per point f and output o, A_S over rows ascending from zero as A above, then
+  /// with (c, s) = w_S, u = c - 1, S = 1: z as of a binary secret above; for S = 2..m-1
+  ///   z.re = fma(-s, A_S.im, fma(u, A_S.re, z.re)), z.im = fma(s, A_S.re, fma(u, A_S.im, z.im));
+  /// ACC += delta modulo Q.
   ///
   /// split: as approx, with two operands in place of every digit x, in this order: its residue lo
   /// modulo 2^p in [-2^(p-1), 2^(p-1)), p = piece_log(plan), and hi = (x - lo) / 2^p. Where lo

@@ -91,7 +91,7 @@ double operand_power(const TorusPlan& plan) {
 // a bundle leave it.
 double sum_std(const TorusPlan& plan) {
   const double key = static_cast<double>(plan.key_modulus());
-  const double monomials = (plan.group != 0 ? 1 : 2) * plan.keys_per_step();
+  const double monomials = (plan.accumulates() ? 2 : 1) * plan.keys_per_step();
   return std::sqrt(operand_power(plan) * monomials * digit_power(key) * plan.ring_dim() *
                    plan.polys());
 }
@@ -136,8 +136,6 @@ void check_group(const TorusPlan& plan) {
   if (plan.arithmetic != Arithmetic::approx)
     throw ParameterError("arithmetic = exact, expected approx: bundles of keys are made in doubles",
                          {{"arithmetic", "exact"}, {"group", plan.group}});
-  if (plan.slots != 1)
-    refuse("slots", plan.slots, "1 message a mask where ciphertexts rest under the extracted key");
   // The fractions of exponents, and 4^g times their squares, stay within words of 64 bits.
   range("log_switch_modulus", plan.log_switch_modulus, plan.log_n + 1, plan.log_n + 25);
   range("log_switch_modulus", plan.log_switch_modulus, 1, plan.log_lwe_modulus);
@@ -203,6 +201,9 @@ void check(const TorusPlan& plan) {
   check_split(plan);
   check_doubles(plan);
   if (plan.group != 0) return check_group(plan);
+  if (plan.differences)
+    throw ParameterError("differences = true, expected false without groups of elements",
+                         {{"differences", "true"}, {"group", 0}});
   range("log_switch_modulus", plan.log_switch_modulus, 1, 40);
   if (plan.log_switch_modulus < plan.log_lwe_modulus)
     refuse("log_switch_modulus", plan.log_switch_modulus,

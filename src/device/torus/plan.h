@@ -37,6 +37,9 @@ struct TorusPlan {
   /// Elements of a group of the keys as they were made: a multiple of `group`, whose keys are sums
   /// of theirs. 0: the same.
   u32 key_group = 0;
+  /// Groups: the accumulator grows by products with X^(c_S) - 1 for all S but the empty one, which
+  /// then has no key; otherwise it becomes the product with the whole bundle.
+  bool differences = false;
   u32 log_n = 0;            ///< log2 of the ring degree [N], 3..12
   u32 log_lwe_modulus = 0;  ///< log2 of the modulus [q] of ciphertexts at rest, 1..32
   NoisePath path = NoisePath::gadget;
@@ -68,10 +71,15 @@ struct TorusPlan {
   u32 log_read_modulus() const { return group != 0 ? log_switch_modulus : log_lwe_modulus; }
   u32 steps() const { return group != 0 ? lwe_dim / group : lwe_dim; }  ///< of a blind rotation
   u32 made_group() const { return key_group != 0 ? key_group : group; }
+  u32 sets() const { return u32(1) << group; }  ///< values S of a group
+  /// Of a group, the S whose key comes first: key i is that of S = first_set() + i.
+  u32 first_set() const { return differences ? 1 : 0; }
   /// Keys of a step.
   u32 keys_per_step() const {
-    return group != 0 ? u32(1) << group : secret == LweSecret::ternary ? 2 : 1;
+    return group != 0 ? sets() - first_set() : secret == LweSecret::ternary ? 2 : 1;
   }
+  /// Whether a step adds to the accumulator, or gives it anew.
+  bool accumulates() const { return group == 0 || differences; }
   /// Pieces that a digit is multiplied in.
   u32 digit_pieces() const { return arithmetic == Arithmetic::split ? 2 : 1; }
   /// Polynomials that one polynomial of the accumulator enters the products as.

@@ -44,8 +44,10 @@ double step_variance(const TorusPlan& plan, double variance) {
   const double secret_norm = 1 + extracted * kTernarySquare;
   const double modulus = static_cast<double>(plan.modulus);
   if (plan.group != 0) {
-    // 2^g products, rows times N each; a key is a sum of 2^(made - g) of those that were made
-    const double keys = two_to(plan.made_group());
+    // 2^g products, rows times N each; a key is a sum of 2^(made - g) of those that were made.
+    // Differences: one product less, each times X^c - 1, mean square 2.
+    const double sum = two_to(plan.made_group() - plan.group);
+    const double keys = (plan.differences ? 2 : 1) * plan.keys_per_step() * sum;
     const double scale = modulus / static_cast<double>(plan.key_modulus());
     const double product =
         keys * plan.polys() * plan.ring_dim() * variance * modulus * modulus / 12;

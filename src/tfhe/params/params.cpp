@@ -58,6 +58,7 @@ std::string content_hash(const Spec& spec, const device::TorusPlan& plan) {
   put(u64(spec.paper));
   if (spec.group != 0)
     for (const u64 value : {u64(spec.group), u64(spec.switch_digits)}) put(value);
+  if (spec.differences) put(1);
   const std::string& name = spec.former_name.empty() ? spec.name : spec.former_name;
   put(name.size());
   hash.update({reinterpret_cast<const u8*>(name.data()), name.size()});
@@ -182,9 +183,7 @@ Params Params::with_slots(SlotCount slots) const {
     throw ParameterError(
         cat("slots is ", slots, ", expected 1..", kMaxSlots, " messages under a mask"),
         {{"slots", slots.value}, {"max", kMaxSlots}});
-  std::string problem = plan_problem(plan_of(state_->spec, slots), state_->spec.max_norm2);
-  if (!problem.empty() && state_->spec.group != 0)
-    problem += "; sets of one secret bit a step have slots, such as bool128-classic";
+  const std::string problem = plan_problem(plan_of(state_->spec, slots), state_->spec.max_norm2);
   if (!problem.empty())
     throw UnsupportedError(cat("'", name(), "' with ", slots, " slots: ", problem),
                            {{"name", name()}, {"slots", slots.value}});

@@ -80,6 +80,7 @@ device::TorusPlan assemble(const Spec& spec, SlotCount slots, std::vector<u64> p
                            : ceil_div(spec.log_switch_modulus, spec.switch_base_log.value);
   plan.group = spec.step;
   plan.key_group = spec.made_group();
+  plan.differences = spec.differences;
   return plan;
 }
 

@@ -74,6 +74,7 @@ class Checker {
     if (spec_.step != 0 || spec_.switch_digits != 0 || spec_.key_group != 0)
       add("step is ", spec_.step, ", switch_digits ", spec_.switch_digits, " and key_group ",
           spec_.key_group, ", expected 0 without groups");
+    if (spec_.differences) add("differences is true, expected false without groups");
     range("log_switch_modulus", spec_.log_switch_modulus, 3, 40);
     if (spec_.log_switch_modulus < spec_.log_lwe_modulus)
       add("log_switch_modulus is ", spec_.log_switch_modulus, ", expected at least ",
@@ -169,7 +170,7 @@ auto numbers(const Spec& s) {
   return std::tuple(s.lwe_dim.value, s.glwe_dim.value, s.poly_size.value, s.log_lwe_modulus, s.path,
                     s.secret, s.log_modulus, s.log_raised_modulus, s.base_log.value,
                     s.log_switch_modulus, s.switch_base_log.value, s.plain_modulus, s.padded,
-                    s.group, s.switch_digits);
+                    s.group, s.differences, s.switch_digits);
 }
 
 }  // namespace

@@ -201,12 +201,11 @@ TEST(TfheSerializeParams, EverySetTravels) {
   for (const std::string& name : tfhe::Params::preset_names())
     for (const u32 slots : {1u, 4u}) {
       auto params = tfhe::Params::preset(name, true);
-      if (params.spec().group != 0) {  // one message a mask
-        if (slots != 1) continue;
-        params = params.with_step(4);
-      }
+      const bool groups = params.spec().group != 0;
+      if (groups && slots != 1 && name.starts_with("lut4")) continue;  // as below, without exact
+      if (groups) params = params.with_step(params.spec().made_group());
       // The transform is not safe for every set with many messages a mask.
-      if (slots != 1) params = params.with_arithmetic(tfhe::Arithmetic::exact);
+      if (slots != 1 && !groups) params = params.with_arithmetic(tfhe::Arithmetic::exact);
       params = params.with_slots(tfhe::SlotCount(slots));
       const auto bytes = to_bytes(params);
       const auto loaded = tfhe::params_from_bytes(bytes, true);

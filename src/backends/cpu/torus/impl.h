@@ -109,7 +109,9 @@ template <u32 count, bool ternary>
 inline void sum_group(const TorusSumArgs& args, u64 group, u32 row) {
   constexpr u32 parts = ternary ? 2 : 1;
   Point root[count][4];
-  for (u32 r = 0; r < count; ++r) monomials(root[r], args, group, args.exponent[row + r]);
+  for (u32 r = 0; r < count; ++r)  // of groups of one element c_1, behind c_0 = 0
+    monomials(root[r], args, group,
+              args.bundle != 0 ? args.exponent[2 * (row + r) + 1] : args.exponent[row + r]);
   for (u32 t = 0; t < 4; ++t) {
     const u64 vector = 4 * group + t, at = vector * args.terms * kPair;
     const double* key = args.key + at * args.outs * parts;
@@ -200,8 +202,41 @@ inline void bundle_rows(const TorusSumArgs& args) {
   }
 }
 
+// Of groups by differences, several elements: sums of all keys, turned when they are complete.
+inline void difference_row(const TorusSumArgs& args, u64 group, u32 row) {
+  const u32 keys = args.bundle - 1;
+  Point root[4 << 6], a[1 << 6];  // at most 2^6 sets
+  for (u32 k = 0; k < keys; ++k)
+    monomials(root + 4 * k, args, group, args.exponent[row * args.bundle + k + 1]);
+  for (u32 t = 0; t < 4; ++t) {
+    const u64 vector = 4 * group + t, at = vector * args.terms * kPair;
+    const double* key = args.key + at * args.outs * keys;
+    for (u32 o = 0; o < args.outs; ++o) {
+      for (u32 k = 0; k < keys; ++k) a[k] = {Real::set1(0.0), Real::set1(0.0)};
+      for (u32 i = 0; i < args.terms; ++i, key += keys * kPair) {
+        const Point x = load_point(args.spectra[row] + at + i * kPair);
+        for (u32 k = 0; k < keys; ++k) multiply_add(a[k], x, load_point(key + k * kPair));
+      }
+      Point z{Real::fms(root[t].re, a[0].re, Real::mul(root[t].im, a[0].im)),
+              Real::fma(root[t].re, a[0].im, Real::mul(root[t].im, a[0].re))};
+      for (u32 k = 1; k < keys; ++k) multiply_add(z, root[4 * k + t], a[k]);
+      store_point(args.buffer + o * kPair, z);
+    }
+    for (u32 o = 0; o < args.outs; ++o)
+      store_point(args.spectra[row] + (vector * args.outs + o) * kPair,
+                  load_point(args.buffer + o * kPair));
+  }
+}
+
+inline void difference_rows(const TorusSumArgs& args) {
+  for (u64 group = 0; group < args.vectors / 4; ++group)
+    for (u32 row = 0; row < args.rows; ++row) difference_row(args, group, row);
+}
+
 inline void torus_sum(const TorusSumArgs& args) {
-  if (args.bundle != 0)
+  if (args.differences && args.bundle > 2)
+    difference_rows(args);
+  else if (args.bundle != 0 && !args.differences)
     bundle_rows(args);
   else if (args.ternary)
     sum_rows<true>(args);

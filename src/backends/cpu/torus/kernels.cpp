@@ -147,7 +147,7 @@ void CpuTorusKernels::rotate_group(const LweView& out, const u32* in, u64 first,
   const u32* row[kGroupRows];
   const u32* index[kGroupRows];
   u32* exponents[kGroupRows];
-  const u32 group = plan().group, keys = plan().keys_per_step(), n = plan().lwe_dim;
+  const u32 group = plan().group, sets = plan().sets(), n = plan().lwe_dim;
   u8* const shared = work + group_rows() * (row_bytes() + exponent_bytes());
   for (u32 r = 0; r < rows; ++r) {
     u8* memory = work + r * (row_bytes() + exponent_bytes());
@@ -162,8 +162,10 @@ void CpuTorusKernels::rotate_group(const LweView& out, const u32* in, u64 first,
     if (group != 0) {
       const i64 cut_off = cut_exponents(exponents[r], row[r]);
       const u32 log_step = group + plan().log_switch_modulus - plan().log_n - 1;  // of m D
-      const i64 body = (i64(row[r][n]) << group) - cut_off + (i64(1) << (log_step - 1));
-      bodies[0] = static_cast<u32>(body >> log_step) & (2 * plan().ring_dim() - 1);
+      for (u32 j = 0; j < plan().slots; ++j) {
+        const i64 body = (i64(row[r][n + j]) << group) - cut_off + (i64(1) << (log_step - 1));
+        bodies[j] = static_cast<u32>(body >> log_step) & (2 * plan().ring_dim() - 1);
+      }
     }
     start(acc[r], bodies, luts, index[r]);
   }
@@ -175,7 +177,7 @@ void CpuTorusKernels::rotate_group(const LweView& out, const u32* in, u64 first,
     u32 e[kGroupRows << device::kMaxGroup], count = 0;
     for (u32 r = 0; r < rows; ++r) {
       if (group != 0)
-        std::copy_n(exponents[r] + i * keys, keys, e + count * keys);
+        std::copy_n(exponents[r] + i * sets, sets, e + count * sets);
       else
         e[count] = exponent(row[r][i]);
       moving[count] = acc[r], moving_scratch[count] = scratch[r];

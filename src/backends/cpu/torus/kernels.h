@@ -35,7 +35,8 @@ class TorusEngine {
   /// keys: [key][digit][row][out][N], as load_bootstrap_key takes them.
   virtual void load(void* element, const i64* keys, u8* shared) const = 0;
   /// ACC += (X^e - 1)(ACC (x) K0) + (X^-e - 1)(ACC (x) K1) for `rows` rows; acc, e and work a row.
-  /// Of groups ACC = ACC (x) sum_S X^(c_S) K_S, e: [row][S].
+  /// Of groups ACC = ACC (x) sum_S X^(c_S) K_S, or ACC += sum_S (X^(c_S) - 1) (ACC (x) K_S), e:
+  /// [row][S].
   /// next: the element that follows in memory comes next.
   virtual void step(i64* const* acc, const u32* e, u32 rows, const void* element, bool next,
                     u8* const* work, u8* shared) const = 0;
@@ -94,7 +95,7 @@ class CpuTorusKernels final : public device::TorusKernels {
   /// Groups: the exponents of a row.
   u64 exponent_bytes() const {
     if (plan().group == 0) return 0;
-    return (u64(plan().steps()) * plan().keys_per_step() * sizeof(u32) + 63) / 64 * 64;
+    return (u64(plan().steps()) * plan().sets() * sizeof(u32) + 63) / 64 * 64;
   }
 
   const TorusTable& table_;

@@ -46,10 +46,12 @@ struct TorusCrt {
 };
 
 /// sum[o] = monomials of exponent e applied to sum_t in[t] key[o][t], for rows in lock-step; of
-/// groups the products with the bundle sum_S X^(c_S) key[o][t][S]. The
-/// spectra of the `outs` <= `terms` sums replace those of the operands, from their start.
+/// groups the products with the bundle sum_S X^(c_S) key[o][t][S], or sum_S (X^(c_S) - 1) times
+/// those with key[o][t][S]. The spectra of the `outs` <= `terms` sums replace those of the
+/// operands, from their start.
 struct TorusSumArgs {
-  /// [vector][out][term][P re, P im, D re, D im (binary: P only; groups: K_S, ascending)][lane]
+  /// [vector][out][term][P re, P im, D re, D im (binary: P only; groups: K_S, ascending, from S = 1
+  /// with differences)][lane]
   const double* key;
   double* const* spectra;  ///< [row]
   double* buffer;          ///< 4 rows of `outs` vectors
@@ -58,7 +60,8 @@ struct TorusSumArgs {
   u32 vectors;  ///< M / lanes
   u32 two_n;
   bool ternary;
-  u32 bundle;            ///< groups: keys of a bundle; else 0
+  u32 bundle;            ///< groups: values of S; else 0
+  bool differences;      ///< device::TorusPlan's
   const double* cosine;  ///< [2N] of pi j / N
   /// [group of 4 vectors][lane] of ring/fft.h's exponents for the group's first vector; the other
   /// three lie N, N/2 and 3N/2 further.

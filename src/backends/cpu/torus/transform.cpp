@@ -94,13 +94,13 @@ class TransformEngine final : public TorusEngine {
     }
     table_.sum({static_cast<const double*>(element), spectra, z + plan_.operands() * n, e, rows,
                 static_cast<u32>(terms()), plan_.polys(), points_ / lanes_, 2 * plan_.ring_dim(),
-                plan_.secret == device::LweSecret::ternary,
-                plan_.group != 0 ? plan_.keys_per_step() : 0, cosine_.data(), exponents_.data()});
+                plan_.secret == device::LweSecret::ternary, plan_.group != 0 ? plan_.sets() : 0,
+                plan_.differences, cosine_.data(), exponents_.data()});
     ahead = {key + element_bytes(), key + (next ? 2 : 1) * element_bytes(), ahead_bytes()};
     for (u32 r = 0; r < rows; ++r)
       for (u64 poly = 0; poly < polys; ++poly) {
         table_.inverse(z, spectra[r] + poly * pair, polys * pair, tables_, ahead.take());
-        if (plan_.group != 0) std::fill_n(acc[r] + poly * n, n, i64(0));
+        if (!plan_.accumulates()) std::fill_n(acc[r] + poly * n, n, i64(0));
         table_.accumulate(acc[r] + poly * n, z, rounding_);
       }
   }

@@ -60,7 +60,9 @@ class ApproxProduct final : public TorusProduct {
     std::vector<Points> in;
     for (u64 t = 0; t < terms; ++t) in.push_back(forward(&operands[t * n]));
     for (u32 out = 0; out < plan_.polys(); ++out) {
-      Points z = plan_.group != 0 ? bundle_sum(in, keys, out, e) : difference(in, keys, out, e[0]);
+      Points z = plan_.group == 0    ? difference(in, keys, out, e[0])
+                 : plan_.differences ? differences(in, keys, out, e)
+                                     : bundle_sum(in, keys, out, e);
       inverse(z);
       for (u32 j = 0; j < points(); ++j) {
         increment[out * n + j] = rounded(z[j].re);
@@ -88,6 +90,23 @@ class ApproxProduct final : public TorusProduct {
       }
       z[f] = plan_.keys_per_step() == 2 ? ternary(root(e, f), a, b) : ternary(root(e, f), a, a);
     }
+    return z;
+  }
+
+  // The sum over S > 0 of X^(e_S) - 1 times the products with K_S.
+  Points differences(const std::vector<Points>& in, const Complex* keys, u32 out,
+                     std::span<const u32> e) const {
+    Points z(points());
+    for (u32 f = 0; f < points(); ++f)
+      for (u32 set = 1; set < e.size(); ++set) {
+        Complex a;
+        for (u64 t = 0; t < in.size(); ++t) {
+          const u64 row = ((set - 1) * in.size() + t) * plan_.polys() + out;
+          a = multiply_add(in[t][f], keys[row * points() + f], a);
+        }
+        const Complex w = root(e[set], f);
+        z[f] = set == 1 ? ternary(w, a, a) : multiply_add({w.re - 1.0, w.im}, a, z[f]);
+      }
     return z;
   }
 

@@ -87,7 +87,7 @@ RefTorusKernels::Exponents RefTorusKernels::exponents(const u32* in) const {
 RefTorusKernels::Exponents RefTorusKernels::cut_exponents(const u32* in) const {
   const TorusPlan& p = plan();
   const u64 two_n = 2 * u64(p.ring_dim()), q = u64(1) << p.log_switch_modulus;
-  const i64 keys = p.keys_per_step(), range = static_cast<i64>(q / two_n);  // m, D
+  const i64 keys = p.sets(), range = static_cast<i64>(q / two_n);  // m, D
   Exponents out;
   i64 cut_off = 0;  // the sum of all u
   for (u32 step = 0; step < p.steps(); ++step) {
@@ -141,7 +141,7 @@ std::vector<u64> RefTorusKernels::rotated(const Exponents& e, const u8* key, con
     watch::point();
     product_->multiply(increment, operands(acc), key + i * product_->element_bytes(), e.steps[i]);
     for (u64 c = 0; c < acc.size(); ++c) {
-      const i128 before = p.group != 0 ? 0 : static_cast<i128>(acc[c]);
+      const i128 before = p.accumulates() ? static_cast<i128>(acc[c]) : 0;
       const i128 sum = (before + increment[c]) % static_cast<i128>(q);
       acc[c] = static_cast<u64>(sum < 0 ? sum + static_cast<i128>(q) : sum);
     }

@@ -32,8 +32,8 @@ class TorusProduct {
   /// keys: [key][digit][row][out][N] centred integers.
   virtual void load(void* element, const i64* keys) const = 0;
   /// increment[out][N] = the rounded sum; operands [operand][row][N]. Integers to be added to the
-  /// accumulator modulo Q. e: the exponent; of groups c_S for every key, and the integers are the
-  /// new accumulator.
+  /// accumulator modulo Q. e: the exponent; of groups c_S for every S, and without differences the
+  /// integers are the new accumulator.
   virtual void multiply(std::vector<i128>& increment, const std::vector<i64>& operands,
                         const void* element, std::span<const u32> e) const = 0;
 };

@@ -256,6 +256,28 @@ TEST(TfheNoiseModel, StepsOfAGroupRestateTheFailureProbability) {
     EXPECT_THROW(set.with_step(0), ParameterError);
   }
   EXPECT_THROW(Params::preset("bool128-classic").with_step(1), UnsupportedError);
+  // keys of 2 and steps of 2 for the set by differences too
+  const Params packed = Params::preset("bool128-packed").with_slots(SlotCount(5));
+  const Params pairs = packed.with_key_group(2);
+  EXPECT_LT(pairs.with_step(2).p_fail_log2(), pairs.with_step(1).p_fail_log2());
+  EXPECT_THROW(packed.with_step(2), ParameterError);
+}
+
+// By differences: one key less, each times a monomial minus one, whose mean square is 2.
+TEST(TfheNoiseModel, DifferencesDoubleAllKeysButOne) {
+  Spec spec = Params::preset("toy-packed", true).spec();
+  spec.log_raised_modulus = 2 * spec.log_modulus;  // keys err most
+  for (const u32 group : {1u, 2u, 4u})
+    for (const u32 slots : {1u, 5u}) {
+      spec.group = spec.step = group, spec.differences = true;
+      const auto by = [&](bool differences) {
+        spec.differences = differences;
+        const device::TorusPlan plan = plan_of(spec, SlotCount(slots));
+        return noise_budget(plan, kSigma).blind_rotation - noise_budget(plan, 0).blind_rotation;
+      };
+      const double keys = std::exp2(group);
+      EXPECT_NEAR(by(true) / by(false), 2 * (keys - 1) / keys, 1e-9) << group;
+    }
 }
 
 TEST(TfheNoiseModel, FreshNoiseAddsUpAtTheRestModulus) {

@@ -105,7 +105,7 @@ TEST(TfheParams, EveryPresetIsValidAndItsPlanIsAccepted) {
     for (const u32 slots : {1u, 2u, 5u, 16u}) {
       // its transform's error is refused: SlotsThatApproxCannotServeAreRefusedInAnyOrder
       if (name == "lut4-128-classic" && slots > 10) continue;
-      if (params.spec().group != 0 && slots > 1) continue;
+      if (name == "lut4-128" && slots > 5) continue;
       const device::TorusPlan plan = plan_of(params.with_slots(SlotCount(slots)));
       EXPECT_NO_THROW(device::check(plan));
       EXPECT_EQ(plan.slots, slots);
@@ -146,9 +146,11 @@ TEST(TfheParams, Primes) {
 }
 
 TEST(TfheParams, DefaultsHoldBothPromises) {
-  for (const char* name : {"bool128", "lut4-128", "bool128-classic", "lut4-128-classic"}) {
-    for (const u32 slots : {1u, 5u}) {
-      if (name != std::string("bool128-classic") && slots > 1) continue;
+  for (const std::string name :
+       {"bool128", "bool128-packed", "lut4-128", "bool128-classic", "lut4-128-classic"}) {
+    for (const u32 slots : {1u, 5u, 16u}) {
+      if (name.starts_with("lut4-128") && slots > 1) continue;
+      if (name == "bool128-classic" && slots > 5) continue;
       const Params params = Params::preset(name, true).with_slots(SlotCount(slots));
       EXPECT_LE(params.p_fail_log2(), -128) << name << ' ' << slots;
       EXPECT_GE(params.security_bits(), 128) << name;

@@ -165,7 +165,6 @@ TEST(TfheParamsVariants, SplitIsForGadgetsOfTwoPrimes) {
     if (params.spec().group != 0) {  // bundles are made in doubles
       EXPECT_THROW(params.with_arithmetic(Arithmetic::exact), UnsupportedError) << name;
       EXPECT_THROW(params.with_arithmetic(Arithmetic::split), UnsupportedError) << name;
-      EXPECT_THROW(params.with_slots(SlotCount(2)), UnsupportedError) << name;
       continue;
     }
     const bool possible = params.spec().path == NoisePath::gadget && params.primes().size() == 2;
@@ -211,6 +210,7 @@ TEST(TfheParamsVariants, GroupsAreCheckedFieldByField) {
       {"step is 3", [](Spec& s) { s.step = 3; }},
       {"step is 0", [](Spec& s) { s.step = 0; }},
       {"step is 2, switch_digits 10 and key_group 0", [](Spec& s) { s.group = 0; }},
+      {"differences is true", [](Spec& s) { s.group = 0, s.differences = true; }},
       {"key_group is 7", [](Spec& s) { s.key_group = 7; }},
       {"keys' group = 1", [](Spec& s) { s.key_group = 1; }},
       {"secret is ternary", [](Spec& s) { s.secret = LweSecret::ternary; }},
@@ -229,7 +229,8 @@ TEST(TfheParamsVariants, GroupsAreCheckedFieldByField) {
   }
   std::set<std::string> ids{Params::from_spec(spec, true).id()};
   for (const auto& change : std::vector<std::function<void(Spec&)>>{
-           [](Spec& s) { s.group = 2; }, [](Spec& s) { s.switch_digits = 9; }}) {
+           [](Spec& s) { s.group = 2; }, [](Spec& s) { s.switch_digits = 9; },
+           [](Spec& s) { s.differences = true; }}) {
     Spec changed = spec;
     change(changed);
     EXPECT_TRUE(ids.insert(Params::from_spec(changed, true).id()).second);

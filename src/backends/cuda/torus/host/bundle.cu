@@ -16,18 +16,21 @@ using torus::BundleForm;
 /// Rows of one call of the kernels: bounds the exponents in memory.
 constexpr u32 kRowsAtOnce = 1 << 16;
 
-/// Points of a bundle, and of the keys that it is made of.
+/// Points of a bundle, and of the keys of a step.
 u64 bundle_points(const device::TorusPlan& plan) {
   return u64(plan.polys()) * plan.polys() * plan.ring_dim() / 2;
 }
-u64 step_points(const device::TorusPlan& plan) { return bundle_points(plan) << plan.group; }
+u64 step_points(const device::TorusPlan& plan) {
+  return bundle_points(plan) * plan.keys_per_step();
+}
 
 /// Transforms and products of args.count steps, the last of which extracts.
 void add_rotations(LaunchRecord& record, const device::TorusPlan& plan, const BundleArgs& args) {
   const u64 rows = args.rotate.batch, points = plan.ring_dim() / 2;
   if (args.count == 0) return;
   record.butterflies = rows * args.count * 2 * plan.polys() * (points / 2) * args.rotate.log_points;
-  record.multiply_adds += record.butterflies + rows * args.count * bundle_points(plan);
+  record.multiply_adds += record.butterflies;
+  if (!plan.differences) record.multiply_adds += rows * args.count * bundle_points(plan);
   const u64 state = rows * plan.polys() * plan.ring_dim() * sizeof(i32);
   if (args.first != 0) record.read_bytes += state;
   if (args.first + args.count == args.steps)
@@ -36,7 +39,8 @@ void add_rotations(LaunchRecord& record, const device::TorusPlan& plan, const Bu
     record.written_bytes += state;
 }
 
-/// Bundles of `steps` steps whose keys are read once for `rows_each` rows.
+/// Bundles of `steps` steps, or products by differences, whose keys are read once for `rows_each`
+/// rows.
 void add_bundles(LaunchRecord& record, const device::TorusPlan& plan, u64 rows, u64 steps,
                  u32 rows_each) {
   const u64 key = steps * divide_up(rows, rows_each) * step_points(plan) * sizeof(double2);
@@ -48,7 +52,9 @@ void add_bundles(LaunchRecord& record, const device::TorusPlan& plan, u64 rows, 
 LaunchRecord rotation_record(const BundleForm& form, const device::TorusPlan& plan,
                              const BundleArgs& args) {
   const u64 rows = args.rotate.batch;
-  LaunchRecord record = plain_record(form.cluster == 1 ? "bundle_rotate" : "cluster_rotate",
+  LaunchRecord record = plain_record(form.differences    ? "difference_rotate"
+                                     : form.cluster == 1 ? "bundle_rotate"
+                                                         : "cluster_rotate",
                                      device::Work::key_multiply, 0, 0);
   record.polys = static_cast<u32>(plan.polys() * rows);
   const u64 bundle = bundle_points(plan) * sizeof(double2);
@@ -61,7 +67,7 @@ LaunchRecord rotation_record(const BundleForm& form, const device::TorusPlan& pl
   }
   // Exponents are read where bundles are made, the body's where a row is rotated.
   const u64 exponents =
-      (u64(form.ahead ? args.next : args.count) << plan.group) + (args.count != 0 ? 1 : 0);
+      (u64(form.ahead ? args.next : args.count) << plan.group) + (args.count != 0 ? plan.slots : 0);
   record.read_bytes += rows * exponents * sizeof(u16);
   add_rotations(record, plan, args);
   return record;
@@ -116,6 +122,8 @@ void CudaTorusKernels::rotate_bundles(Stream& stream, const LweView& out, const 
   BundleArgs args = {};
   args.steps = plan().steps();
   args.log_keys = plan().group;
+  args.first_set = plan().first_set();
+  args.rotate.slots = plan().slots;
   args.log_rest_modulus = plan().log_lwe_modulus;
   const device::Buffer exponents =
       stream.allocate(u64(std::min(batch, kRowsAtOnce)) * args.row_exponents() * sizeof(u16));
@@ -129,7 +137,7 @@ void CudaTorusKernels::rotate_bundles(Stream& stream, const LweView& out, const 
     rows = choice.rows;
     args.rotate = rotation_arguments(form.rmax, in, key, luts);
     args.rotate.in = in.as<const u32>() + u64(first) * plan().read_words();
-    args.rotate.index = luts.index == nullptr ? nullptr : luts.index + first;
+    args.rotate.index = luts.index == nullptr ? nullptr : luts.index + u64(first) * plan().slots;
     args.rotate.batch = rows;
     args.out = out.as<u32>() + u64(first) * luts.outputs * plan().words();
     const auto cut_cost = [&] {

@@ -19,6 +19,16 @@ constexpr BundleForm block_form(const char* name) {
   return form;
 }
 template <class Shape>
+constexpr BundleForm difference_form(const char* name) {
+  BundleForm form = {};
+  form.name = name;
+  form.kernel = difference_rotate<Shape>;
+  form.log_points = Shape::LP, form.polys = Shape::Polys, form.rmax = Shape::RMax;
+  form.threads = Shape::Threads, form.rows = Shape::Rows, form.cluster = 1;
+  form.differences = true, form.pad = Shape::Pad;
+  return form;
+}
+template <class Shape>
 constexpr BundleForm cluster_form(const char* name) {
   return {name,
           cluster_rotate<Shape>,
@@ -31,7 +41,9 @@ constexpr BundleForm cluster_form(const char* name) {
           Shape::Ahead,
           Shape::kMadeRows,
           Shape::kMadeTiles,
-          Shape::kBytes};
+          Shape::kBytes,
+          false,
+          0};
 }
 
 const BundleForm kForms[] = {
@@ -43,14 +55,22 @@ const BundleForm kForms[] = {
     block_form<Bundle8Rows>("bundles-8-4-rows"),
     block_form<Bundle8>("bundles-8-4"),
     cluster_form<Ahead8>("ahead-8-4"),
+    difference_form<Difference8>("differences-8-8"),
+    difference_form<Difference8Two>("differences-8-8-two"),
+    difference_form<Difference8One>("differences-8-8-one"),
+    difference_form<Difference8Any>("differences-8"),
     block_form<AnyBundle>("bundles-any"),
 };
 
 }  // namespace
 
 bool BundleForm::serves(const device::TorusPlan& plan) const {
-  if (plan.modulus > u64(1) << 30) return false;
-  return (log_points == 0 || log_points + 1 == plan.log_n) && (polys == 0 || polys == plan.polys());
+  if (plan.modulus > u64(1) << 30 || plan.polys() > kMostPolys) return false;
+  const bool any = log_points == 0;  // the one for all sizes takes differences of any group too
+  if (!any && differences != plan.differences) return false;
+  if (differences && (plan.group != 1 || (polys == 0 && plan.polys() > kMostDifferencePolys)))
+    return false;
+  return (any || log_points + 1 == plan.log_n) && (polys == 0 || polys == plan.polys());
 }
 
 std::size_t BundleForm::shared_bytes(const device::TorusPlan& plan) const {
@@ -58,8 +78,10 @@ std::size_t BundleForm::shared_bytes(const device::TorusPlan& plan) const {
   const u64 tables = FftField<Accumulator<true, i32>>::table_bytes(
       plan.log_n, twiddle_offset<true>(passes, passes.count));
   if (fixed_bytes != 0) return fixed_bytes + tables;
-  return (u64(plan.polys()) * rows << plan.log_n) * (sizeof(double2) / 2 + sizeof(i32)) +
-         rows * kMaxBundle * sizeof(u32) + tables;
+  const u64 polys = u64(plan.polys()) * rows;
+  const u64 exponents = differences ? (rows + 3) / 4 * 4 : rows * kMaxBundle;
+  return (polys << plan.log_n) * (sizeof(double2) / 2 + sizeof(i32)) +
+         (polys * pad + exponents) * sizeof(u32) + tables;
 }
 
 std::vector<const BundleForm*> bundle_forms(const device::TorusPlan& plan,

@@ -13,12 +13,14 @@ struct BundleForm {
   void (*kernel)(BundleArgs);
   u32 log_points, polys;  ///< that it is for; 0: any
   u32 rmax, threads;
-  u32 rows;         ///< a block, or a cluster
-  u32 cluster;      ///< blocks of one
-  bool ahead;       ///< bundles are made by other blocks
-  u32 made_rows;    ///< ... of so many rows by one
-  u32 made_tiles;   ///< ... which take so many for a step
-  u32 fixed_bytes;  ///< shared memory before the tables, where that is a constant
+  u32 rows;          ///< a block, or a cluster
+  u32 cluster;       ///< blocks of one
+  bool ahead;        ///< bundles are made by other blocks
+  u32 made_rows;     ///< ... of so many rows by one
+  u32 made_tiles;    ///< ... which take so many for a step
+  u32 fixed_bytes;   ///< shared memory before the tables, where that is a constant
+  bool differences;  ///< for steps of one element that add differences
+  u32 pad;           ///< words between polynomials of the accumulator
 
   bool serves(const device::TorusPlan& plan) const;
   std::size_t shared_bytes(const device::TorusPlan& plan) const;

@@ -92,25 +92,56 @@ __device__ __forceinline__ void multiply_ready(const double2* ready, double2* wo
   __syncthreads();
 }
 
-/// ... for sizes of run time: one row, one bundle at a time, in the same order.
+/// One output of one frequency for sizes of run time: products with the bundle, in the same order.
+/// `input(row)`: points; `key(set, row)`: words; `root(set)`.
+template <class Input, class Key, class Root>
+__device__ __forceinline__ double2 bundle_sum(u32 polys, u32 sets, const Input& input,
+                                              const Key& key, const Root& root) {
+  double2 sum = make_double2(0.0, 0.0);
+  for (u32 row = 0; row < polys; ++row) {
+    double2 bundle = key(0, row);
+    for (u32 set = 1; set < sets; ++set) add_product(bundle, root(set), key(set, row));
+    add_product(sum, input(row), bundle);
+  }
+  return sum;
+}
+
+/// ... or the sum of differences.
+template <class Input, class Key, class Root>
+__device__ __forceinline__ double2 difference_sum(u32 polys, u32 sets, const Input& input,
+                                                  const Key& key, const Root& root) {
+  double2 sum = make_double2(0.0, 0.0);
+  for (u32 set = 1; set < sets; ++set) {
+    double2 a = make_double2(0.0, 0.0);
+    for (u32 row = 0; row < polys; ++row) add_product(a, input(row), key(set - 1, row));
+    const double2 w = root(set), u = make_double2(__dadd_rn(w.x, -1.0), w.y);
+    if (set == 1)
+      sum = difference(u, a);
+    else
+      add_product(sum, u, a);
+  }
+  return sum;
+}
+
+inline constexpr u32 kMostPolys = 32;  ///< of multiply_any
+
+/// Products of all points for sizes of run time: one row.
 template <class Field>
 __device__ __forceinline__ void multiply_any(const Field& field, const BundleArgs& args,
                                              const u32* exponents, const double2* key,
                                              double2* work) {
-  constexpr u32 kMostPolys = 17;  // 16 masks and a body
   const u32 polys = args.rotate.polys, lp = args.rotate.log_points, keys = 1u << args.log_keys;
   for (u32 f = threadIdx.x; f < 1u << lp; f += blockDim.x) {
     const u32 point = field.exponent_of(f), at = place<double2>(f, kSingleLevels);
     double2 sum[kMostPolys];
+    const auto input = [&](u32 row) { return work[(row << lp) + at]; };
+    const auto root = [&](u32 set) { return field.root(exponents[set], point); };
     for (u32 out = 0; out < polys; ++out) {
-      sum[out] = make_double2(0.0, 0.0);
-      for (u32 row = 0; row < polys; ++row) {
-        const double2* const k = key + ((row * polys + out) << lp) + f;
-        double2 bundle = k[0];
-        for (u32 set = 1; set < keys; ++set)
-          add_product(bundle, field.root(exponents[set], point), k[u64(set * polys * polys) << lp]);
-        add_product(sum[out], work[(row << lp) + at], bundle);
-      }
+      const auto word = [&](u32 set, u32 row) {
+        return key[(u64((set * polys + row) * polys + out) << lp) + f];
+      };
+      sum[out] = args.first_set != 0 ? difference_sum(polys, keys, input, word, root)
+                                     : bundle_sum(polys, keys, input, word, root);
     }
     for (u32 out = 0; out < polys; ++out) work[(out << lp) + at] = sum[out];
   }
@@ -141,12 +172,10 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
   }
   // rows past the end repeat the last one
   const auto row_of = [&](u32 member) { return min(blockIdx.x * Rows + member, r.batch - 1); };
-  const auto table_of = [&](u32 row) { return r.index == nullptr ? 0 : r.index[row]; };
 
   for (u32 t = threadIdx.x; t < all * n; t += blockDim.x) {
-    const u32 poly = t / n, row = row_of(poly / polys);
-    const u32 turn = args.exponents[(row + 1) * u64(args.row_exponents()) - 1];
-    acc[t] = first_word(r, rules, table_of(row), turn, poly % polys, t & (n - 1));
+    const u32 poly = t / n;
+    acc[t] = first_word(args, rules, row_of(poly / polys), poly % polys, t & (n - 1));
   }
   i32* const state = args.state + u64(blockIdx.x) * all * n;  // Ahead: between launches
   const double2* ready = args.ready + u64(blockIdx.x) * args.count * (polys * polys << lp);
@@ -172,7 +201,10 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
       multiply_any(field, args, exponents, key, work);
     inverse<Field, LP, RMax>(field, work, all, lp,
                              [&](u32 poly, u32 base, u32 stride, const auto& v) {
-                               field.template store<true>(acc + poly * n, base, stride, v);
+                               if (Shape::Polys == 0 && args.first_set != 0)
+                                 field.store(acc + poly * n, base, stride, v);
+                               else
+                                 field.template store<true>(acc + poly * n, base, stride, v);
                              });
   }
   __syncthreads();
@@ -181,15 +213,8 @@ __global__ void __launch_bounds__(Shape::Threads, Shape::Blocks)
     return;
   }
 
-  const u32 words = r.glwe_dim * n + 1, each = r.outputs * words;
-  for (u32 t = threadIdx.x; t < Rows * each; t += blockDim.x) {
-    const u32 member = t / each, output = t % each / words, w = t % words;
-    const u32 row = blockIdx.x * Rows + member;
-    if (row >= r.batch) break;
-    args.out[u64(row) * each + t % each] =
-        rest_word(args, rules, table_of(row), acc + (member * polys + w / n) * n, w == words - 1,
-                  output, w & (n - 1));
-  }
+  write_rows(args, rules, blockIdx.x * Rows, Rows,
+             [&](u32 member, u32 poly) { return acc + (member * polys + poly) * n; });
 }
 
 }  // namespace crenel::backend::cuda::torus

@@ -112,11 +112,9 @@ __global__ void __cluster_dims__(Shape::Polys, 1, 1) __launch_bounds__(Shape::Th
   }
 
   const u32 row = blockIdx.x / Polys, poly = cluster_rank();
-  const u32 table = r.index == nullptr ? 0 : r.index[row];
   i32* const state = args.state + ((row * u64(Polys) + poly) * n);
-  const u32 turn = args.exponents[(row + 1) * u64(args.row_exponents()) - 1];
   for (u32 m = threadIdx.x; m < n; m += Shape::Threads)
-    acc[m] = args.first != 0 ? state[m] : first_word(r, rules, table, turn, poly, m);
+    acc[m] = args.first != 0 ? state[m] : first_word(args, rules, row, poly, m);
   ForAll<Polys> everywhere[2];
 #pragma unroll
   for (u32 b = 0; b < Polys; ++b)
@@ -169,13 +167,13 @@ __global__ void __cluster_dims__(Shape::Polys, 1, 1) __launch_bounds__(Shape::Th
     for (u32 m = threadIdx.x; m < n; m += Shape::Threads) state[m] = acc[m];
     return;
   }
-  const u32 words = r.glwe_dim * n + 1;
-  u32* const out = args.out + row * u64(r.outputs) * words;
-  const bool body = poly == r.glwe_dim;
-  const u32 each = body ? 1 : n;
+  const u32 words = r.glwe_dim * n + r.slots;
+  const bool body = poly >= r.glwe_dim;
+  const u32 each = body ? 1 : n, at = body ? r.glwe_dim * (n - 1) + poly : poly * n;
+  u32* const out = args.out + row * u64(r.outputs) * words + at;
   for (u32 t = threadIdx.x; t < r.outputs * each; t += Shape::Threads) {
     const u32 output = t / each, j = t % each;
-    out[output * words + poly * n + j] = rest_word(args, rules, table, acc, body, output, j);
+    out[output * words + j] = rest_word(args, rules, row, poly, acc, output, j);
   }
 }
 

@@ -8,7 +8,7 @@ namespace crenel::backend::cuda::torus {
 
 inline constexpr u32 kCutThreads = 256;
 
-/// c_S of every step of a row and the body's exponent, as device/torus/kernels.h has them.
+/// c_S of every step of a row and the bodies' exponents, as device/torus/kernels.h has them.
 __global__ void __launch_bounds__(kCutThreads)
     cut_exponents(const __grid_constant__ BundleArgs args) {
   begin_kernel();
@@ -49,11 +49,11 @@ __global__ void __launch_bounds__(kCutThreads)
           static_cast<u16>(((x[set] >> log_range) + (fraction(set) > at)) & turn_mask);
   }
   __syncthreads();
-  if (threadIdx.x == 0) {
+  if (threadIdx.x < r.slots) {
     const u32 log_step = args.log_keys + log_range;
-    const i64 body = (i64(in[r.lwe_dim]) << args.log_keys) - static_cast<i64>(cut_off) +
-                     (i64(1) << (log_step - 1));
-    out[args.steps << args.log_keys] =
+    const i64 body = (i64(in[r.lwe_dim + threadIdx.x]) << args.log_keys) -
+                     static_cast<i64>(cut_off) + (i64(1) << (log_step - 1));
+    out[(args.steps << args.log_keys) + threadIdx.x] =
         static_cast<u16>(static_cast<u32>(body >> log_step) & turn_mask);
   }
 }

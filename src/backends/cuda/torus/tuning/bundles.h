@@ -6,6 +6,7 @@
 
 #include "backends/cuda/torus/kernels/bundle_rotate.cuh"
 #include "backends/cuda/torus/kernels/cluster_rotate.cuh"
+#include "backends/cuda/torus/kernels/difference_rotate.cuh"
 
 namespace crenel::backend::cuda::torus {
 
@@ -19,6 +20,11 @@ using Single10 = AheadShape<10, 4, 2, 256>;
 using Ahead10 = ClusterShape<10, 2, 2, 256>;
 using Ahead10Joint = ClusterShape<10, 4, 2, 128, true>;
 using Ahead8 = ClusterShape<8, 2, 4, 64>;
+//                                LP RMax P OG BT Threads
+using Difference8 = DifferenceShape<8, 4, 8, 4, 4, 512>;     ///< bool128-packed with five messages
+using Difference8Two = DifferenceShape<8, 4, 8, 2, 4, 512>;  ///< ... two outputs a thread
+using Difference8One = DifferenceShape<8, 3, 8, 1, 1, 512>;  ///< ... a row a block
+using Difference8Any = DifferenceShape<8, 4, 0, 1, 4, 512>;  ///< up to seven polynomials
 
 /// Which form takes a batch, by log2 of the points and bits a step (sizes between: as the smaller
 /// one): the first row with at least as many rows, `at_once` of them at a time. What is beyond the
@@ -52,6 +58,10 @@ inline constexpr BundleChoice kBundleChoices[] = {
     {8, 4, 33, 33, "ahead-8-4"},  // 33 rows: 1.92 ms against 3.35
     {8, 4, 132, 132, "bundles-8-4"},  // 132 rows: 3.43 ms against 3.82
     {8, 4, 528, 528, "bundles-8-4-rows"},
+    // By differences; by the account of their launches, not yet by measurement.
+    {8, 1, 132, 132, "differences-8-8-one"},
+    {8, 1, 528, 528, "differences-8-8"},
+    {8, 1, 528, 528, "differences-8"},
 };
 // clang-format on
 
