@@ -18,15 +18,15 @@ class KeySwitcher {
   Poly mod_up(ConstView a, u32 level) const;
   /// sum of digits times key: two components, extended basis.
   Poly multiply(const Poly& digits, const KeyView& key, u32 level) const;
-  /// multiply(mod_up(a), key) in one operation: nothing keeps the digits.
-  /// With `addend` (1 or 2 components, window of the level): + P * addend, for one division of
-  /// both.
-  Poly switch_key(ConstView a, const KeyView& key, u32 level,
-                  const ConstView* addend = nullptr) const;
-  /// Of a product of two components each (device::PolyKernels::key_switch_product): its third
-  /// component switched, and P times the others.
-  Poly multiply_extended(ConstView a, ConstView b, const KeyView& key, u32 level,
-                         const device::ProductSum& sum) const;
+  /// A key switch and its ModDown, out has 2 components: of.in to the key's secret, and P times
+  /// of.addend (window of the level) or the product's first components with it, for one division of
+  /// both; of.factor is set here. After the division + addend (1 or 2 components).
+  void switch_down(View out, device::SwitchOf of, const KeyView& key, u32 level,
+                   const ConstView* addend = nullptr) const;
+  Poly switch_down(const device::SwitchOf& of, const KeyView& key, u32 level,
+                   const ConstView* addend = nullptr) const;
+  /// The same with ModDown and rescale in one division, by P q..., to level - 1: one rounding.
+  Poly switch_rescale(device::SwitchOf of, const KeyView& key, u32 level) const;
   /// out (2 components) = ModDown(acc) + addend (1 or 2 components).
   Poly mod_down(const Poly& acc, u32 level, const ConstView* addend) const;
   /// ModDown and rescale in one division, by P q..., to level - 1: one rounding.

@@ -16,8 +16,6 @@ __global__ void __launch_bounds__(kSpreadThreads<kColumnBits<LogN>>,
                                       kSpreadThreads<kColumnBits<LogN>>)
     column_inverse_spread(const __grid_constant__ TransformArgs args, const InverseScale* scales,
                           const __grid_constant__ SpreadArgs spread) {
-  begin_kernel();
-  if (args.early != 0) release_next();
   inverse_columns<LogN, InverseTail::shifted, kSpreadColumns<kColumnBits<LogN>>>(
       args, scales, [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread]) {
         for (u32 t = 0; t < spread.targets; ++t) {

@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
 template <u32 LogN>
 inline constexpr u32 kColumnStep = kColumnBits<LogN> - 4 + kRowBits<LogN>;
 
-// The inverse pass of a block, all but its stores: store(limb, batch, component, first, x) of each
+// The inverse pass of a block, from its wait for the launch before it on, all but its stores: store(limb, batch, component, first, x) of each
 // thread, whose value x[e] belongs to coefficient first + (e << kColumnStep<LogN>) of the limb.
 template <u32 LogN, InverseTail Tail, u32 Columns, class Store>
 __device__ __forceinline__ void inverse_columns(const TransformArgs& args,
@@ -90,6 +90,8 @@ __device__ __forceinline__ void inverse_columns(const TransformArgs& args,
   const u32 q = m.q;
   const SharedTwiddles twiddles = fetch_column_twiddles<Bits>(heap, shoup_twiddles(args, id, LogN));
   const InverseScale scale = scales ? scales[limb] : InverseScale{m.n_inv, m.n_inv_root};
+  begin_kernel();  // after the tables, which no kernel writes
+  if (args.early != 0) release_next();
   const u32 lane = threadIdx.x % Columns, group = threadIdx.x / Columns;
   const u32 column = blockIdx.x * Columns + lane;
   const u32* from = args.in.limb(b, c, args.in_position.at[limb], LogN) + column;
@@ -116,8 +118,6 @@ __device__ __forceinline__ void inverse_columns(const TransformArgs& args,
 template <u32 LogN, InverseTail Tail>
 __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
     column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
-  begin_kernel();
-  if (args.early != 0) release_next();
   inverse_columns<LogN, Tail, kTileColumns<kColumnBits<LogN>>>(
       args, scales, [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread]) {
         u32* to = args.out.limb(b, c, limb, LogN) + first;
