@@ -31,7 +31,8 @@ constexpr TunableInfo kInfos[kTunables] = {
      "room",
      0, 1},
     {"conversion_granule",
-     "destinations that a block's share of a base conversion with the column pass is a multiple of; "
+     "destinations that a block's share of a base conversion with the column pass is a multiple "
+     "of; "
      "8: the whole steps that it works in",
      1, 8},
     {"passes_early",

@@ -228,9 +228,12 @@ struct Division {
 };
 
 std::vector<Division> divisions(Rng& rng, u64 two_n) {
-  return {{"plain", 1, false, false, 0, 2},        {"plain, lifted", 1, false, false, 2},
-          {"turned", rng() % two_n | 1, false, false, 1}, {"turned, added", two_n - 1, false, false, 1, 2},
-          {"square", 1, true, true},               {"product", 1, true, false, 2}};
+  return {{"plain", 1, false, false, 0, 2},
+          {"plain, lifted", 1, false, false, 2},
+          {"turned", rng() % two_n | 1, false, false, 1},
+          {"turned, added", two_n - 1, false, false, 1, 2},
+          {"square", 1, true, true},
+          {"product", 1, true, false, 2}};
 }
 
 /// What the case divides, of v: output, two inputs, key, what is lifted, what is added.
@@ -252,8 +255,9 @@ void with_switch(const V& v, const Division& d, const LimbScalars& lift,
 }
 
 // A key switch, then the division of its result.
-void divided_apart(Ctx& c, const V& v, const Table& table, const device::Prepared<rns::Divide>& divide,
-                   const ChainCase& s, const device::SwitchOf& of, const ConstView* added) {
+void divided_apart(Ctx& c, const V& v, const Table& table,
+                   const device::Prepared<rns::Divide>& divide, const ChainCase& s,
+                   const device::SwitchOf& of, const ConstView* added) {
   auto& k = *c.kernels;
   const Temporary sum(*c.stream, s.shape(2), s.extended(), Domain::eval);
   if (of.product())
@@ -270,6 +274,7 @@ void divided_apart(Ctx& c, const V& v, const Table& table, const device::Prepare
 
 TEST_P(KeySwitchForms, Divided) {
   Rng rng = test_rng();
+  u32 turn = 0;  // every kind of switch with both divisions, in different rings
   for (const auto& s : chain_cases()) {
     SCOPED_TRACE(s.name);
     auto pair = make_pair(device_, s.log_n, s.chain.primes);
@@ -277,12 +282,14 @@ TEST_P(KeySwitchForms, Divided) {
                 in_reference = prepared(pair.reference, s);
     const LimbScalars lift = scalars(pair.ring(), rng, s.window(), true);
     const std::vector<LimbScalars> factors{scalars(pair.ring(), rng, s.window(), true)};
-    // ModDown, and with a rescale that drops and brings limbs of the window
-    for (const LimbSet& left : {s.window(), LimbSet::range(s.begin + 1, s.end - 1)}) {
+    ++turn;
+    for (const bool rescales : {false, true}) {
+      const LimbSet left = rescales ? LimbSet::range(s.begin + 1, s.end - 1) : s.window();
       const auto divide = [&](const Context& c) {
         return c.kernels->prepare(rns::make_divide(moduli_of(*c.ring), s.extended(), left));
       };
-      const auto divide_candidate = divide(pair.candidate), divide_reference = divide(pair.reference);
+      const auto divide_candidate = divide(pair.candidate),
+                 divide_reference = divide(pair.reference);
       const std::vector<TestPoly> polys{garbage_poly(rng, s.shape(2), left, Domain::eval, s.pad),
                                         input(pair.ring(), rng, s, 2, s.window()),
                                         input(pair.ring(), rng, s, 2, s.window()),
@@ -290,6 +297,7 @@ TEST_P(KeySwitchForms, Divided) {
                                         input(pair.ring(), rng, s, 2, s.window()),
                                         input(pair.ring(), rng, s, 2, left)};
       for (const Division& d : divisions(rng, u64(2) << s.log_n)) {
+        if ((++turn % 2 == 0) == rescales) continue;
         SCOPED_TRACE(cat(d.name, ", ", left.size(), " limbs left"));
         const Operation fused = [&](Ctx& c, const V& v) {
           with_switch(v, d, lift, factors, [&](const auto& of, const ConstView* added) {
@@ -333,8 +341,13 @@ void check_large(const std::shared_ptr<device::Device>& device, Rng& rng, const 
       rns::make_divide(moduli_of(*context.ring), s.extended(), s.window()));
   for (const Division& d : divisions(rng, u64(2) << s.log_n)) {
     SCOPED_TRACE(d.name);
-    const std::vector<TestPoly> with_room{garbage_poly(rng, s.shape(2), s.window(), Domain::eval, {}),
-                                          polys[1], polys[2], polys[3], polys[4], polys[1]};
+    const std::vector<TestPoly> with_room{
+        garbage_poly(rng, s.shape(2), s.window(), Domain::eval, {}),
+        polys[1],
+        polys[2],
+        polys[3],
+        polys[4],
+        polys[1]};
     const auto run = [&](bool fused) {
       return run_on(context, with_room, [&](Ctx& c, const V& v) {
         with_switch(v, d, lift, factors, [&](const auto& of, const ConstView* added) {

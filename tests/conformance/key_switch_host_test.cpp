@@ -182,7 +182,8 @@ struct Case {
         for (u32 l = 0; l < kLimbs; ++l)
           for (u32 i = 0; i < kN; ++i)
             wrong += out.at(b, c, l, i) != (l != 1 ? inverted : expected).at(b, c, l, i);
-    EXPECT_EQ(wrong, 0u) << what << (drops ? ", dropped" : "") << ", 2^" << LogN << ", " << digits << " digits, batch " << batch
+    EXPECT_EQ(wrong, 0u) << what << (drops ? ", dropped" : "") << ", 2^" << LogN << ", " << digits
+                         << " digits, batch " << batch
                          << "; repeat with CRENEL_SEED=" << run_seed();
   }
 

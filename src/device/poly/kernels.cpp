@@ -304,8 +304,7 @@ void PolyKernels::key_switch_divided(Stream& stream, const View& out, const Swit
   checks::key_switch_divided(ring(), out, sum.view(), of, raised, key, first_digit, table, addend);
   const auto has = [&](Optimisation o, bool needed) { return !needed || on(stream, o); };
   if (fuses_key_switch(stream, Optimisation::divided_rows, of.product() || of.addend != nullptr) &&
-      on(stream, Optimisation::division) &&
-      has(Optimisation::division_addend, addend != nullptr) &&
+      on(stream, Optimisation::division) && has(Optimisation::division_addend, addend != nullptr) &&
       has(Optimisation::product_rows, of.product()) &&
       has(Optimisation::rotated_rows, of.element != 1))
     return do_key_switch_divided(stream, out, sum.view(), of, raised, key, first_digit, table,

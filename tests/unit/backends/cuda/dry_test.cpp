@@ -287,7 +287,8 @@ TEST(DryDevice, HMultOfBoot40) {
   // product, where own digits are not read but made. Special limbs leave that through the first
   // pass of their inverse transform.
   const u64 up = kL * (2 * kLimb + kRows) + kL * (kLimb + kColumns) + kUp.reads();
-  const u64 key_product = (3 * kDigits * kExtended + 4 * kL - kL) * kLimb + (kExtended + kSpecial) * kRows;
+  const u64 key_product =
+      (3 * kDigits * kExtended + 4 * kL - kL) * kLimb + (kExtended + kSpecial) * kRows;
   const u64 divide =
       2 * kSpecial * (kLimb + kColumns) + down.reads() + 2 * kL * (2 * kLimb + kRows);
   expected.read_bytes = up + key_product + divide;

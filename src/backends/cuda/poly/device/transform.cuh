@@ -124,8 +124,8 @@ __device__ __forceinline__ void forward_row(u32 (&x)[kPerThread], u32* tile,
   __syncwarp();
 }
 
-// All stages of the inverse row pass on the row in the tile; leaves in x[e] what belongs to column i +
-// e 2^(Bits-4). Twiddles that are on their way to shared memory are waited for.
+// All stages of the inverse row pass on the row in the tile; leaves in x[e] what belongs to column
+// i + e 2^(Bits-4). Twiddles that are on their way to shared memory are waited for.
 template <u32 Bits>
 __device__ __forceinline__ void inverse_row(u32 (&x)[kPerThread], u32* tile,
                                             const SharedTwiddles& first, const ShoupTwiddles& roots,

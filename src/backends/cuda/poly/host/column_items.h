@@ -65,8 +65,8 @@ inline std::vector<ColumnItem> equal_column_items(const std::vector<ColumnRange>
   return items;
 }
 
-/// When the last of `processors` has done all `items`, their destinations rounded up to multiples of
-/// `granule`; in units of column_cost.
+/// When the last of `processors` has done all `items`, their destinations rounded up to multiples
+/// of `granule`; in units of column_cost.
 inline u64 column_makespan(const std::vector<ColumnItem>& items, u32 copies, u32 processors,
                            u32 granule) {
   std::map<u64, u64> loads = {{0, processors}};  // how many processors are busy until when

@@ -340,7 +340,8 @@ void CudaPolyKernels::do_key_switch_divided(Stream& stream, View out, View sum,
         *this, stream, of.sum, [&](const device::ProductSum& one) {
           device::SwitchOf with_one = of;
           with_one.sum = one;
-          do_key_switch_divided(stream, out, sum, with_one, raised, key, first_digit, table, addend);
+          do_key_switch_divided(stream, out, sum, with_one, raised, key, first_digit, table,
+                                addend);
         });
   const LimbSet& dropped = table->dropped;
   {

@@ -2,10 +2,11 @@
 // what is there; or the product of two ciphertexts, whose components are never stored.
 //
 // A form says what it reads (fetch), what the sums begin with besides the addend (begin), and where
-// the result goes: store, or of a row that goes on to the inverse transform, which row of the result
-// that is, where in it the k-th four values of a thread lie, and in which order. What it reads comes with the first digit, into shared memory that
-// nothing else uses then: a block has few warps to wait with. A thread reads only what it has
-// fetched itself. Sums are R^-1 times the result until the end.
+// the result goes: store, or of a row that goes on to the inverse transform, which row of the
+// result that is (row), where in it the k-th four values of a thread lie (column), and in which
+// order (ordered). What it reads comes with the first digit, into shared memory that nothing else
+// uses then: a block has few warps to wait with. A thread reads only what it has fetched itself.
+// Sums are R^-1 times the result until the end.
 #pragma once
 
 #include "backends/cuda/poly/device/permutation.cuh"

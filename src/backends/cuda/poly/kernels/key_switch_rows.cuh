@@ -10,8 +10,8 @@ namespace crenel::backend::cuda {
 /// Limbs that nothing but the inverse transform of a division reads: stored as the first pass of
 /// that leaves them.
 struct DroppedRows {
-  const uint2* roots;                    ///< TransformArgs::roots of the inverse transform
-  const u32* last_roots;                 ///< and its last_roots
+  const uint2* roots;                   ///< TransformArgs::roots of the inverse transform
+  const u32* last_roots;                ///< and its last_roots
   u32 limbs[rns::kMaxLimbs / 32] = {};  ///< bits, by limb
 
   __host__ __device__ __forceinline__ bool has(u32 limb) const {
@@ -52,8 +52,8 @@ __device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q
                     add_mod(acc.w, mont_mul(x.w, y.w, q, q_inv), q));
 }
 
-/// The last sums of a row, R times, to the first pass of the inverse transform, and what that leaves
-/// to `out`. `heap` is this row's room for twiddles, which are on their way there.
+/// The last sums of a row, R times, to the first pass of the inverse transform, and what that
+/// leaves to `out`. `heap` is this row's room for twiddles, which are on their way there.
 template <u32 Bits, class Form>
 __device__ __forceinline__ void store_dropped(const Poly<u32>& out, const DroppedRows& dropped,
                                               const SwitchWork<Bits>& work, const Form& form,
@@ -154,8 +154,8 @@ __global__ void __launch_bounds__(Entries* kKeySwitchThreads<Bits, Entries>,
   // this warp's that no digit needs any more.
   const bool dropped = tail.dropped.has(limb);
   const u32 row_in_warp = place.row_in_block() % (32 / RowPlace<Bits>::kThreads);
-  u32* const inverse_heaps = key_words + ((args.components & 1) * 2 + half) * kBlockWords +
-                             threadIdx.x / 32 * 128;
+  u32* const inverse_heaps =
+      key_words + ((args.components & 1) * 2 + half) * kBlockWords + threadIdx.x / 32 * 128;
   [[maybe_unused]] const auto early = [&] {
     if constexpr (!Form::kPlain)
       return form.fetch(args.out, work);
@@ -206,10 +206,9 @@ __global__ void __launch_bounds__(Entries* kKeySwitchThreads<Bits, Entries>,
     if (n + 1 < args.components)
       fetch_rows(n + 1), fetch_keys(n + 1);
     else if (dropped)
-      fetch_row_twiddles<Bits>(
-          inverse_heaps, row_in_warp,
-          ShoupTwiddles{tail.dropped.roots + (u64(id) << (args.log_n - 4)), q},
-          (1u << (args.log_n - Bits)) + form.row(work), place.i);
+      fetch_row_twiddles<Bits>(inverse_heaps, row_in_warp,
+                               ShoupTwiddles{tail.dropped.roots + (u64(id) << (args.log_n - 4)), q},
+                               (1u << (args.log_n - Bits)) + form.row(work), place.i);
     if (d != own_digit) forward_row<Bits>(x, tile, first_round, roots, last_round, node, place.i);
     const u32* key = keys + (n & 1) * 2 * kBlockWords;
 #pragma unroll

@@ -75,8 +75,9 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
 template <u32 LogN>
 inline constexpr u32 kColumnStep = kColumnBits<LogN> - 4 + kRowBits<LogN>;
 
-// The inverse pass of a block, from its wait for the launch before it on, all but its stores: store(limb, batch, component, first, x) of each
-// thread, whose value x[e] belongs to coefficient first + (e << kColumnStep<LogN>) of the limb.
+// The inverse pass of a block with its wait for the launch before it, all but its stores:
+// store(limb, batch, component, first, x) of each thread, whose value x[e] belongs to coefficient
+// first + (e << kColumnStep<LogN>) of the limb.
 template <u32 LogN, InverseTail Tail, u32 Columns, class Store>
 __device__ __forceinline__ void inverse_columns(const TransformArgs& args,
                                                 const InverseScale* scales, const Store& store) {

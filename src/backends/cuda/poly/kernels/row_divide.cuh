@@ -20,8 +20,8 @@ inline constexpr u32 kRowDivideBytes =
     (kRowTileWords<Bits> + kRowHeapWords<Bits> + 2 * (kTileRows<Bits> << Bits)) * 4;
 
 /// Grid as row_forward, one polynomial a block. x and the addend travel to shared memory while the
-/// transform runs; every thread reads only what it has fetched itself. They are older than the launch
-/// before this one, a conversion or the column pass after one, so they are fetched before its end.
+/// transform runs; every thread reads only what it has fetched itself. They are older than the
+/// launch before this one, a conversion or the column pass after one, and do not wait for its end.
 template <u32 Bits>
 __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     row_divide(const __grid_constant__ TransformArgs args,
