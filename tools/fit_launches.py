@@ -89,7 +89,8 @@ def opened(composed: bool = False) -> Any:
     warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
     device = crenel.Device("cuda:dry")
     if composed:
-        device.optimisations = device.optimisations.replace(rotated_rows=False, product_rows=False)
+        off = dict.fromkeys(("rotated_rows", "product_rows", "divided_rows"), False)
+        device.optimisations = device.optimisations.replace(**off)
     return ckks.Context(ckks.preset("boot40"), device=device)
 
 

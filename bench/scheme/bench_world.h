@@ -35,7 +35,7 @@ struct BenchWorld {
   BenchWorld(const std::string& name, const Options& o)
       : options(o),
         params_name(name),
-        context(params_of(name), o.device),
+        context(params_of(name), o.device.open()),
         client(context.keygen()),
         ev(context.evaluator(client.evaluation_keys({hoisted_steps(), true, true}))) {}
 

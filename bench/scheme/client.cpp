@@ -12,7 +12,7 @@ Budget few(const BenchWorld& w) {
 void bench_context(BenchWorld& w, Recorder& recorder) {
   Result r{"context", w.axes(), {}, 1, 0.0, 0.0, 0.0};
   std::optional<ckks::Context> made;
-  r.timing = measure([&] { made.emplace(w.params(), w.options.device); },
+  r.timing = measure([&] { made.emplace(w.params(), w.options.device.open()); },
                      [&] {
                        if (made) made->stream().synchronize();
                      },

@@ -8,7 +8,8 @@ std::optional<Options> parse_options(const Words& words) {
   Options o;
   bool shared = false;
   Arguments arguments("Operations of CKKS at several levels, and what a client does.");
-  arguments.text("--device", o.device, "auto, cpu, cuda, cuda:<index> or ref")
+  o.device.add_to(arguments);
+  arguments
       .value("--params", "sets (boot40), or gen:<log_n>:<scale_bits>:<depth>[:<alpha>]; by commas",
              [&o](const std::string& text) { o.params = split(text); })
       .numbers("--limbs", o.limbs, "levels are chosen nearest to these; default 48,36,24,12")

@@ -4,12 +4,12 @@
 #include <optional>
 
 #include "crenel/ckks/params.h"
-#include "harness/arguments.h"
+#include "harness/device_choice.h"
 
 namespace crenel::bench {
 
 struct Options {
-  std::string device = "auto";
+  DeviceChoice device;
   /// Names of presets, or "gen:<log_n>:<scale_bits>:<depth>[:<alpha>]".
   std::vector<std::string> params{"boot40"};
   std::vector<u32> limbs{48, 36, 24, 12};  ///< levels are chosen nearest to these

@@ -96,8 +96,8 @@ _SEQUENTIAL = ("division", "division_addend")
 _PARALLEL = ("automorphism_add", "linear_combination", "hoisted_sums")
 _CHEDDAR = (*_FIRST, "held_sources", *_SEQUENTIAL, *_PARALLEL)
 _WITH_MPC = (
-    "key_switch, lift, rotated_rows and product_rows work on all digits at once: they tell with "
-    "multi_polynomial only"
+    "key_switch, lift, rotated_rows, product_rows and divided_rows work on all digits at once: they "
+    "tell with multi_polynomial only"
 )
 _FP64 = (
     "FP64 units in base conversion",
@@ -138,7 +138,11 @@ CHEDDAR = Ladder(
 )
 _THEODOSIAN = (
     Rung("Cheddar", _CHEDDAR, "the last rung of that ladder"),
-    Rung("+Fusion", ("key_switch", "lift", "doubling", "rotated_rows", "product_rows"), _WITH_MPC),
+    Rung(
+        "+Fusion",
+        ("key_switch", "lift", "doubling", "rotated_rows", "product_rows", "divided_rows"),
+        _WITH_MPC,
+    ),
     Rung("+BConv opt.", ("conversion_shape", "convert_columns")),
     Rung("+CUDA Graph", ("graphs",)),
     Rung("+MPC", ("multi_polynomial",)),
@@ -171,6 +175,7 @@ OURS = Ladder(
         Rung("+key product in the transform", ("key_switch", "lift")),
         Rung("+keys shared by a batch", ("shared_keys",)),
         Rung("+rotations and products in its passes", ("rotated_rows", "product_rows")),
+        Rung("+beginnings of divisions in them", ("divided_rows",)),
         Rung("+base conversion", ("held_sources", "conversion_shape")),
         Rung("+conversion with the column pass", ("convert_columns",)),
         Rung("+graphs", ("graphs",)),

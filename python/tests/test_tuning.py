@@ -14,8 +14,9 @@ from crenel.tuning import Choice, Tuning, set_tuning, tunables, tuning_of
 
 DEFAULTS = {"part_bytes": 60 << 20, "row_polys": 4, "row_blocks": 2112, "conversion_start": 8}
 DEFAULTS |= {"conversion_outputs": 64, "sums_walk": 1, "folded_matrices": 4, "conversion_early": 1}
-DEFAULTS |= {"switch_rows": 64, "switch_blocks": 4}
-ADDED = ("sums_walk", "folded_matrices", "conversion_early")  # since files were first written
+DEFAULTS |= {"conversion_granule": 1, "passes_early": 0, "switch_rows": 64, "switch_blocks": 4}
+# since files were first written
+ADDED = ("sums_walk", "folded_matrices", "conversion_early", "conversion_granule", "passes_early")
 BEFORE = {name: value for name, value in DEFAULTS.items() if name not in ADDED}
 
 
@@ -245,8 +246,8 @@ def changed(key, value):
         (resigned(changed("kind", "crenel-bench")), "kind crenel-tuning"),
         (resigned(changed("values", {})), "values of part_bytes.*, but lacks part_bytes"),
         (resigned(changed("values", {**DEFAULTS, "speed": 1})), "values of part_bytes.*, but has speed:"),
-        (resigned(changed("values", BEFORE)), "but lacks sums_walk, folded_matrices, conversion_early:"),
-        (resigned(changed("values", {**BEFORE, "\x1b[2J": 1})), r"conversion_early; has .x1b.2J: "),
+        (resigned(changed("values", BEFORE)), f"but lacks {', '.join(ADDED)}:"),
+        (resigned(changed("values", {**BEFORE, "\x1b[2J": 1})), r"passes_early; has .x1b.2J: "),
         (resigned(changed("values", {**DEFAULTS, "row_polys": True})), "row_polys of 1 to 64, found True"),
         (resigned(changed("values", {**DEFAULTS, "row_polys": 10**30})), "row_polys of 1 to 64"),
         (resigned(changed("values", {**DEFAULTS, "row_polys": "4"})), "row_polys of 1 to 64"),

@@ -172,9 +172,8 @@ Poly Packing::Stage::merged(device::Stream& stream, Poly a, u32 left, const Merg
     k.plain_multiply_sum(stream, out, in, pairs[i].grid());
     const Poly& turning = difference;
     const ConstView b = turning.view().components(0, 1);
-    const Poly acc = switcher.switch_key(turning.view().components(1, 1),
-                                         keys.turns[level - of_keys.first].view(), 0);
-    const Poly switched = switcher.mod_down(acc, 0, nullptr);
+    const Poly switched = switcher.switch_down({.in = turning.view().components(1, 1)},
+                                               keys.turns[level - of_keys.first].view(), 0);
     k.automorphism_add(stream, sum.view(), switched.view(), merging_element(*ring, level), &b);
     a = std::move(sum);
     watch::advance();

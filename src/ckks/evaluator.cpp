@@ -235,9 +235,7 @@ Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
   const auto key = s.lease(rlwe::kRelinearisation);
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
-  const auto follows = ks.mod_down_follows(a.level());
-  const auto acc = ks.switch_key(v.components(2, 1), key[0], a.level());
-  return s.wrap(ks.mod_down(acc, a.level(), &low), a.metadata());
+  return s.wrap(ks.switch_down({.in = v.components(2, 1)}, key[0], a.level(), &low), a.metadata());
 }
 
 Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
@@ -252,9 +250,7 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   const auto key = s.lease(rlwe::kRelinearisation);
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
-  const auto follows = ks.mod_down_rescale_follows(a.level());
-  const auto acc = ks.switch_key(v.components(2, 1), key[0], a.level(), &low);
-  return s.wrap(ks.mod_down_rescale(acc.view(), a.level()),
+  return s.wrap(ks.switch_rescale({.in = v.components(2, 1), .addend = &low}, key[0], a.level()),
                 rescaled_metadata(s.params(), a.metadata()));
 }
 

@@ -8,10 +8,8 @@
 namespace crenel::ckks {
 namespace {
 
-rlwe::Poly switched(const Evaluator::State& s, const PendingProduct& p, const char* operation) {
-  s.require_relinearisation(p.meta.level, operation);
-  const auto key = s.lease(rlwe::kRelinearisation);
-  return s.switcher().multiply_extended(p.a, p.b, key[0], p.meta.level, p.sum());
+device::SwitchOf switch_of(const PendingProduct& p) {
+  return {.in = p.a, .other = p.b, .sum = p.sum()};
 }
 
 }  // namespace
@@ -57,16 +55,18 @@ Ciphertext made(const Evaluator::State& s, const PendingProduct& product) {
 }
 
 Ciphertext relinearised(const Evaluator::State& s, const PendingProduct& product) {
-  const auto follows = s.switcher().mod_down_follows(product.meta.level);
-  const rlwe::Poly acc = switched(s, product, "relinearise");
-  return s.wrap(s.switcher().mod_down(acc, product.meta.level, nullptr), product.meta);
+  const u32 level = product.meta.level;
+  s.require_relinearisation(level, "relinearise");
+  const auto key = s.lease(rlwe::kRelinearisation);
+  return s.wrap(s.switcher().switch_down(switch_of(product), key[0], level), product.meta);
 }
 
 Ciphertext relinearised_rescaled(const Evaluator::State& s, const PendingProduct& product) {
   const Metadata meta = rescaled_metadata(s.params(), product.meta, "relinearise_rescale");
-  const auto follows = s.switcher().mod_down_rescale_follows(product.meta.level);
-  const rlwe::Poly acc = switched(s, product, "relinearise_rescale");
-  return s.wrap(s.switcher().mod_down_rescale(acc.view(), product.meta.level), meta);
+  const u32 level = product.meta.level;
+  s.require_relinearisation(level, "relinearise_rescale");
+  const auto key = s.lease(rlwe::kRelinearisation);
+  return s.wrap(s.switcher().switch_rescale(switch_of(product), key[0], level), meta);
 }
 
 }  // namespace crenel::ckks

@@ -29,6 +29,9 @@ constexpr Entry kEntries[kOptimisations] = {
     {"shared_keys", "a word of a key is read once for several ciphertexts of a batch"},
     {"rotated_rows", "a rotation where the key switch before it writes its result"},
     {"product_rows", "products that are relinearised are made by the passes that read them"},
+    {"divided_rows",
+     "what a division drops leaves the key switch before it as its inverse "
+     "transform begins"},
     {"held_sources", "a block of a base conversion reads its sources once"},
     {"conversion_shape", "destinations a block of a base conversion by the size of the grid"},
     {"convert_columns", "a base conversion and the column pass of its results in one launch"},

@@ -30,6 +30,16 @@ constexpr TunableInfo kInfos[kTunables] = {
      "1: a base conversion may start while the inverse transform before it ends, where it finds "
      "room",
      0, 1},
+    {"conversion_granule",
+     "destinations that a block's share of a base conversion with the column pass is a multiple "
+     "of; "
+     "8: the whole steps that it works in",
+     1, 8},
+    {"passes_early",
+     "passes that may start while the launch before them ends. 1: a pass over rows after a base "
+     "conversion that fills the GPU, and a column pass beside the rows before it where both fit; "
+     "2: all of these",
+     0, 2},
     {"switch_rows",
      "ciphertexts from which a TFHE key switch of sets of one secret bit a step is tiled", 1,
      u64(1) << 30},

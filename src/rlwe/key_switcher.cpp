@@ -18,29 +18,31 @@ Poly KeySwitcher::multiply(const Poly& digits, const KeyView& key, u32 level) co
   return acc;
 }
 
-Poly KeySwitcher::switch_key(ConstView a, const KeyView& key, u32 level,
-                             const ConstView* addend) const {
-  Poly acc(stream_, shape(2, a.shape.batch), ring_.extended(level), Domain::eval);
-  ring_.kernels().key_switch_extended(stream_, acc.view(), a, ring_.mod_up(level), key,
-                                      ring_.first_digit(level), addend,
-                                      &ring_.special_scalars(level));
-  return acc;
+void KeySwitcher::switch_down(View out, device::SwitchOf of, const KeyView& key, u32 level,
+                              const ConstView* addend) const {
+  of.factor = &ring_.special_scalars(level);
+  ring_.kernels().key_switch_divided(stream_, out, of, ring_.mod_up(level), key,
+                                     ring_.first_digit(level), ring_.mod_down(level), addend);
 }
 
-Poly KeySwitcher::multiply_extended(ConstView a, ConstView b, const KeyView& key, u32 level,
-                                    const device::ProductSum& sum) const {
-  Poly acc(stream_, shape(2, a.shape.batch), ring_.extended(level), Domain::eval);
-  ring_.kernels().key_switch_product(stream_, acc.view(), a, b, ring_.mod_up(level), key,
-                                     ring_.first_digit(level), ring_.special_scalars(level), sum);
-  return acc;
+Poly KeySwitcher::switch_down(const device::SwitchOf& of, const KeyView& key, u32 level,
+                              const ConstView* addend) const {
+  Poly out(stream_, shape(2, of.in.shape.batch), ring_.window(level), Domain::eval);
+  switch_down(out.view(), of, key, level, addend);
+  return out;
 }
 
-device::DivisionFollows KeySwitcher::mod_down_follows(u32 level) const {
-  return {ring_.kernels(), stream_, ring_.mod_down(level)};
-}
-
-device::DivisionFollows KeySwitcher::mod_down_rescale_follows(u32 level) const {
-  return {ring_.kernels(), stream_, first_division(level)};
+Poly KeySwitcher::switch_rescale(device::SwitchOf of, const KeyView& key, u32 level) const {
+  Poly out(stream_, shape(2, of.in.shape.batch), ring_.window(level - 1), Domain::eval);
+  if (device::optimisations(stream_.device()).has(device::Optimisation::merged_rescale)) {
+    of.factor = &ring_.special_scalars(level);
+    ring_.kernels().key_switch_divided(stream_, out.view(), of, ring_.mod_up(level), key,
+                                       ring_.first_digit(level), ring_.mod_down_rescale(level));
+    return out;
+  }
+  const Poly divided = switch_down(of, key, level);
+  ring_.kernels().divide(stream_, out.view(), divided.view(), ring_.rescale(level));
+  return out;
 }
 
 const device::Prepared<rns::Divide>& KeySwitcher::first_division(u32 level) const {
@@ -100,9 +102,9 @@ Poly KeySwitcher::rotate(ConstView ciphertext, const KeyView& key, u64 element, 
 
 void KeySwitcher::rotate(View out, ConstView ciphertext, const KeyView& key, u64 element, u32 level,
                          const ConstView* addend) const {
-  const auto follows = mod_down_follows(level);
-  const Poly acc = rotate_extended(ciphertext, key, element, level);
-  ring_.kernels().divide(stream_, out, acc.view(), ring_.mod_down(level), addend);
+  const ConstView b = ciphertext.components(0, 1);
+  switch_down(out, {.in = ciphertext.components(1, 1), .element = element, .addend = &b}, key,
+              level, addend);
 }
 
 Poly KeySwitcher::rotate_hoisted(ConstView b, const Poly& digits, const KeyView& key, u64 element,

@@ -18,20 +18,16 @@ class KeySwitcher {
   Poly mod_up(ConstView a, u32 level) const;
   /// sum of digits times key: two components, extended basis.
   Poly multiply(const Poly& digits, const KeyView& key, u32 level) const;
-  /// multiply(mod_up(a), key) in one operation: nothing keeps the digits.
-  /// With `addend` (1 or 2 components, window of the level): + P * addend, for one division of
-  /// both.
-  Poly switch_key(ConstView a, const KeyView& key, u32 level,
-                  const ConstView* addend = nullptr) const;
-  /// Of a product of two components each (device::PolyKernels::key_switch_product): its third
-  /// component switched, and P times the others.
-  Poly multiply_extended(ConstView a, ConstView b, const KeyView& key, u32 level,
-                         const device::ProductSum& sum) const;
-  /// Around a key switch and mod_down(), or mod_down_rescale(), of its result: says that the one
-  /// follows the other (device::PolyKernels::division_follows).
-  device::DivisionFollows mod_down_follows(u32 level) const;
-  device::DivisionFollows mod_down_rescale_follows(u32 level) const;
-  /// What mod_down_rescale() divides by first.
+  /// A key switch and its ModDown, out has 2 components: of.in to the key's secret, and P times
+  /// of.addend (window of the level) or the product's first components with it, for one division of
+  /// both; of.factor is set here. After the division + addend (1 or 2 components).
+  void switch_down(View out, device::SwitchOf of, const KeyView& key, u32 level,
+                   const ConstView* addend = nullptr) const;
+  Poly switch_down(const device::SwitchOf& of, const KeyView& key, u32 level,
+                   const ConstView* addend = nullptr) const;
+  /// The same with ModDown and rescale in one division, by P q..., to level - 1: one rounding.
+  Poly switch_rescale(device::SwitchOf of, const KeyView& key, u32 level) const;
+  /// What switch_rescale() and mod_down_rescale() divide by first.
   const device::Prepared<rns::Divide>& first_division(u32 level) const;
   /// out (2 components) = ModDown(acc) + addend (1 or 2 components).
   Poly mod_down(const Poly& acc, u32 level, const ConstView* addend) const;

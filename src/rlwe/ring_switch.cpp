@@ -45,8 +45,7 @@ Poly ring_switch_up(const RingContext& ring, device::Stream& stream, ConstView c
                     const KeyView& key) {
   const KeySwitcher switcher(ring, stream);
   const ConstView b = ciphertext.components(0, 1);
-  const Poly acc = switcher.switch_key(ciphertext.components(1, 1), key, 0);
-  return switcher.mod_down(acc, 0, &b);
+  return switcher.switch_down({.in = ciphertext.components(1, 1)}, key, 0, &b);
 }
 
 }  // namespace crenel::rlwe

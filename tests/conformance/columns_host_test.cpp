@@ -274,6 +274,23 @@ TEST(CudaColumns, QuotientsAreEstimatedWithinOne) {
   EXPECT_FALSE(folded_constants((1u << 24) - 3));
 }
 
+// Of whole steps alone: as many a block as steps are shared by, so that what was measured with them
+// stays what it is. Otherwise never more for the busiest.
+TEST(CudaColumns, ItemsOfWholeSteps) {
+  EXPECT_EQ(column_cost(8), 8 * (kFusedSetup + 8));
+  EXPECT_EQ(column_cost(12), column_cost(8) + 8 * kFusedProducts + (8 - kFusedProducts) * 4);
+  const auto counts = [](u32 destinations, u32 copies, u32 granule) {
+    std::vector<u32> list;
+    for (const ColumnItem& item : column_items({{0, destinations}}, copies, 132, 64, granule))
+      list.push_back(item.count);
+    return list;
+  };
+  EXPECT_EQ(counts(23, 64, 8), (std::vector<u32>{16, 7}));
+  EXPECT_EQ(counts(23, 64, 1), (std::vector<u32>{12, 11}));
+  EXPECT_EQ(counts(47, 128, 8), std::vector<u32>{47});
+  EXPECT_EQ(counts(47, 128, 1), std::vector<u32>{47});
+}
+
 // Every destination once, no item too long, and the best of the numbers of steps that are tried.
 TEST(CudaColumns, ItemsShareTheDestinations) {
   Rng rng = test_rng();
@@ -286,7 +303,8 @@ TEST(CudaColumns, ItemsShareTheDestinations) {
       done.emplace_back(100);
     }
     const u32 copies = 1 + rng() % 300, processors = 1 + rng() % 200, most = 8 * (1 + rng() % 8);
-    const auto items = column_items(ranges, copies, processors, most);
+    const u32 granule = 1 + rng() % 8;
+    const auto items = column_items(ranges, copies, processors, most, granule);
     for (const ColumnItem& item : items) {
       ASSERT_LE(item.count, most);
       for (u32 i = 0; i < item.count; ++i) ++done[item.digit][item.begin + i];
@@ -294,13 +312,14 @@ TEST(CudaColumns, ItemsShareTheDestinations) {
     for (u32 d = 0; d < ranges.size(); ++d)
       for (u32 i = 0; i < 100; ++i)
         ASSERT_EQ(done[d][i], i >= ranges[d].begin && i < ranges[d].end) << d << ", " << i;
-    const u64 span = column_makespan(items, copies, processors);
+    const u64 span = column_makespan(items, copies, processors, granule);
     u64 work = 0;
-    for (const ColumnItem& item : items)
-      work += copies * (kFusedSetup + 8 * column_steps(item.count));
+    for (const ColumnItem& item : items) work += copies * column_cost(item.count);
     EXPECT_GE(span * processors, work);
     for (u32 steps = 1; steps <= most / 8; ++steps)
-      EXPECT_LE(span, column_makespan(even_items(ranges, steps), copies, processors));
+      for (const u32 multiple : {8u, granule})
+        EXPECT_LE(span, column_makespan(even_items(ranges, steps, multiple), copies, processors,
+                                        granule));
   }
 }
 

@@ -211,6 +211,102 @@ TEST_P(KeySwitchForms, Product) {
   }
 }
 
+struct Division {
+  const char* name;
+  u64 element = 1;
+  bool product = false, square = false;
+  u32 lifted = 0;  ///< components that are added before the division
+  u32 addend = 0;  ///< and after it
+};
+
+std::vector<Division> divisions(Rng& rng, u64 two_n) {
+  return {{"plain", 1, false, false, 0, 2},
+          {"plain, lifted", 1, false, false, 2},
+          {"turned", rng() % two_n | 1, false, false, 1},
+          {"turned, added", two_n - 1, false, false, 1, 2},
+          {"square", 1, true, true},
+          {"product", 1, true, false, 2}};
+}
+
+/// What the case divides, of v: output, two inputs, key, what is lifted, what is added.
+template <class F>
+void with_switch(const V& v, const Division& d, const LimbScalars& lift,
+                 const std::vector<LimbScalars>& factors, const F& f) {
+  const ConstView in = v[1], lifted = v[4].components(0, std::max(d.lifted, 1u));
+  const ConstView added = v[5].components(0, std::max(d.addend, 1u));
+  device::SwitchOf of(d.product ? in : in.components(1, 1));
+  of.factor = &lift;
+  if (d.product) {
+    of.other = d.square ? in : v[2];
+    if (d.lifted != 0) of.sum = {true, nullptr, std::span(&lifted, 1), factors};
+  } else {
+    of.element = d.element;
+    if (d.lifted != 0) of.addend = &lifted;
+  }
+  f(of, d.addend == 0 ? nullptr : &added);
+}
+
+// A key switch, then the division of its result.
+void divided_apart(Ctx& c, const V& v, const Table& table,
+                   const device::Prepared<rns::Divide>& divide, const ChainCase& s,
+                   const device::SwitchOf& of, const ConstView* added) {
+  auto& k = *c.kernels;
+  const Temporary sum(*c.stream, s.shape(2), s.extended(), Domain::eval);
+  if (of.product())
+    k.key_switch_product(*c.stream, sum.view(), of.in, of.other, table, v[3], s.first_digit(),
+                         *of.factor, of.sum);
+  else if (of.element != 1)
+    k.key_switch_rotated(*c.stream, sum.view(), of.in, table, v[3], s.first_digit(), of.element,
+                         false, of.addend, of.factor);
+  else
+    k.key_switch_extended(*c.stream, sum.view(), of.in, table, v[3], s.first_digit(), of.addend,
+                          of.factor);
+  k.divide(*c.stream, v[0], sum.view(), divide, added);
+}
+
+TEST_P(KeySwitchForms, Divided) {
+  Rng rng = test_rng();
+  u32 turn = 0;  // every kind of switch with both divisions, in different rings
+  for (const auto& s : chain_cases()) {
+    SCOPED_TRACE(s.name);
+    auto pair = make_pair(device_, s.log_n, s.chain.primes);
+    const Table in_candidate = prepared(pair.candidate, s),
+                in_reference = prepared(pair.reference, s);
+    const LimbScalars lift = scalars(pair.ring(), rng, s.window(), true);
+    const std::vector<LimbScalars> factors{scalars(pair.ring(), rng, s.window(), true)};
+    ++turn;
+    for (const bool rescales : {false, true}) {
+      const LimbSet left = rescales ? LimbSet::range(s.begin + 1, s.end - 1) : s.window();
+      const auto divide = [&](const Context& c) {
+        return c.kernels->prepare(rns::make_divide(moduli_of(*c.ring), s.extended(), left));
+      };
+      const auto divide_candidate = divide(pair.candidate),
+                 divide_reference = divide(pair.reference);
+      const std::vector<TestPoly> polys{garbage_poly(rng, s.shape(2), left, Domain::eval, s.pad),
+                                        input(pair.ring(), rng, s, 2, s.window()),
+                                        input(pair.ring(), rng, s, 2, s.window()),
+                                        switching_key(pair.ring(), rng, s),
+                                        input(pair.ring(), rng, s, 2, s.window()),
+                                        input(pair.ring(), rng, s, 2, left)};
+      for (const Division& d : divisions(rng, u64(2) << s.log_n)) {
+        if ((++turn % 2 == 0) == rescales) continue;
+        SCOPED_TRACE(cat(d.name, ", ", left.size(), " limbs left"));
+        const Operation fused = [&](Ctx& c, const V& v) {
+          with_switch(v, d, lift, factors, [&](const auto& of, const ConstView* added) {
+            c.kernels->key_switch_divided(*c.stream, v[0], of, in_candidate, v[3], s.first_digit(),
+                                          divide_candidate, added);
+          });
+        };
+        expect_all_same(pair, polys, 1, {{"override", fused}}, [&](Ctx& c, const V& v) {
+          with_switch(v, d, lift, factors, [&](const auto& of, const ConstView* added) {
+            divided_apart(c, v, in_reference, divide_reference, s, of, added);
+          });
+        });
+      }
+    }
+  }
+}
+
 // The longest rows, and so many digits and limbs that a backend may work in parts: too large for
 // ref, so against the default compositions on the candidate itself.
 void check_large(const std::shared_ptr<device::Device>& device, Rng& rng, const ChainCase& s) {
@@ -233,6 +329,29 @@ void check_large(const std::shared_ptr<device::Device>& device, Rng& rng, const 
     });
     EXPECT_TRUE(same_words(polys[0], got[0], expected[0]));
   };
+  const auto divide = context.kernels->prepare(
+      rns::make_divide(moduli_of(*context.ring), s.extended(), s.window()));
+  for (const Division& d : divisions(rng, u64(2) << s.log_n)) {
+    SCOPED_TRACE(d.name);
+    const std::vector<TestPoly> with_room{
+        garbage_poly(rng, s.shape(2), s.window(), Domain::eval, {}),
+        polys[1],
+        polys[2],
+        polys[3],
+        polys[4],
+        polys[1]};
+    const auto run = [&](bool fused) {
+      return run_on(context, with_room, [&](Ctx& c, const V& v) {
+        with_switch(v, d, lift, factors, [&](const auto& of, const ConstView* added) {
+          if (fused)
+            return c.kernels->key_switch_divided(*c.stream, v[0], of, table, v[3], s.first_digit(),
+                                                 divide, added);
+          divided_apart(c, v, table, divide, s, of, added);
+        });
+      });
+    };
+    EXPECT_TRUE(same_words(with_room[0], run(true)[0], run(false)[0]));
+  }
   const ConstView* const none = nullptr;
   const LimbScalars* const one = nullptr;
   both([&](auto& k, Ctx& c, const V& v) {

@@ -29,6 +29,7 @@ enum class Optimisation : u8 {
   shared_keys,         ///< a word of a key is read once for several ciphertexts of a batch
   rotated_rows,        ///< a rotation where the key switch before it writes its result
   product_rows,        ///< products that are relinearised are made by the passes that read them
+  divided_rows,        ///< what a division drops leaves a key switch through its inverse transform
   // Forms of base conversion.
   held_sources,      ///< a block of a base conversion reads its sources once
   conversion_shape,  ///< destinations a block by the size of the grid; otherwise 16

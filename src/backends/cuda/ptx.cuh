@@ -5,11 +5,14 @@
 
 namespace crenel::backend::cuda {
 
-// First statement of every kernel: waits until the previous kernel of the stream has finished and
-// its writes are visible. The launch asks for this (launch.cuh), so that blocks are scheduled
-// while the previous kernel drains; a kernel without this call would break the order. No early
-// griddepcontrol.launch_dependents: it lets the next grid pile up on the multiprocessors that drain
-// first, which cost 4 % (48 limbs) to 12 % (12 limbs) of HMult (H200, dev/kernels/README.md v9).
+// In every kernel, before its first write and its first read of what the launch before it or the
+// one before that may have written: waits until the previous kernel of the stream has finished and
+// its writes are visible. The launch asks for this (launch.cuh), so that blocks are scheduled while
+// the previous kernel drains; a kernel without this call would break the order. Tables, keys and
+// operands that are older may be fetched before it: a block starts when all blocks of the previous
+// kernel have ended or called release_next, which they do after their own wait. Not all kernels
+// call release_next: it lets the next grid pile up on the multiprocessors that drain first, which
+// cost 4 % (48 limbs) to 12 % (12 limbs) of HMult (H200, dev/kernels/README.md v9).
 __device__ __forceinline__ void begin_kernel() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -17,8 +20,8 @@ __device__ __forceinline__ void begin_kernel() {
 }
 
 // Lets the next kernel of the stream start its blocks, as far as there is room, when all blocks of
-// this one have come here; it still waits in begin_kernel for all that this one does. For kernels
-// before one that takes whole multiprocessors: see begin_kernel.
+// this one have come here; it still waits in begin_kernel for all that this one does. To be called
+// after begin_kernel, where the next kernel finds room for all its blocks or fills the GPU.
 __device__ __forceinline__ void release_next() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -51,6 +51,12 @@ u64 row_twiddle_bytes(const TransformArgs& args, u32 limbs, u64 blocks) {
   return rows * limbs * blocks * row;
 }
 
+// The threads of a short row write less than a sector together.
+u64 inverse_row_bytes(const TransformArgs& args, u64 bytes) {
+  const u32 bits = row_bits(args.log_n);
+  return bytes << (bits < 7 ? 7 - bits : 0);
+}
+
 u64 row_butterflies(const TransformArgs& args, u64 transformed) {
   return (transformed << args.log_n) / 2 * row_bits(args.log_n);
 }
@@ -149,12 +155,10 @@ LaunchRecord row_forward(const TransformArgs& args, u32 limbs, const OwnLimbs& o
   return compute(r, row_butterflies(args, transformed), 0);
 }
 
-// The threads of a short row write less than a sector together.
 LaunchRecord row_inverse(const TransformArgs& args, u32 limbs, const RowWork& work) {
-  const u32 bits = row_bits(args.log_n);
   const Extent out{args.log_n, limbs, args.polys};
   LaunchRecord r = record_of("row_inverse", Work::ntt, out);
-  r.written_bytes = out.bytes() << (bits < 7 ? 7 - bits : 0);
+  r.written_bytes = inverse_row_bytes(args, out.bytes());
   r.repeated_bytes = row_twiddle_bytes(args, limbs, groups(args.polys, args.polys_per_block));
   r.read_bytes = (1 + work.reads) * out.bytes() + r.repeated_bytes;
   return compute(r, row_butterflies(args, u64(limbs) * args.polys), work.products * out.values());
@@ -180,9 +184,12 @@ LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwit
   const u64 readers = groups(batch, entries);
   const Extent out{args.log_n, limbs, 2 * batch}, raised{args.log_n, limbs, args.polys};
   LaunchRecord r = record_of("key_switch_rows", Work::key_multiply, out);
-  r.written_bytes = out.bytes();
+  u32 dropped = 0;
+  for (u32 l = 0; l < limbs; ++l) dropped += tail.dropped.has(l);
+  const Extent inverted{args.log_n, dropped, 2 * batch};
+  r.written_bytes = out.bytes() - inverted.bytes() + inverse_row_bytes(args, inverted.bytes());
   r.streamed_bytes = 2 * raised.bytes() / batch * readers;
-  r.repeated_bytes = row_twiddle_bytes(args, limbs, readers);
+  r.repeated_bytes = row_twiddle_bytes(args, limbs + dropped, readers);
   r.read_bytes = raised.bytes() + r.streamed_bytes + r.repeated_bytes;
   const Extent addend{args.log_n, limbs_below(tail.first_limb, limbs, tail.addend_limbs),
                       tail.addend_components * batch};
@@ -198,7 +205,7 @@ LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwit
   u64 products = 2 * raised.values() + addend.values() + (work.adds ? out.values() : 0);
   if (work.factors != 0)
     products += (work.factors == 1 ? 3 : 5) * product.values() + (work.sums ? 3 : 2) * own;
-  return compute(r, row_butterflies(args, transformed), products);
+  return compute(r, row_butterflies(args, transformed + u64(dropped) * 2 * batch), products);
 }
 
 LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, u32 first, u32 last,

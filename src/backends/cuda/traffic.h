@@ -69,7 +69,8 @@ struct SwitchWork {
   u32 limbs = 0, factors = 0;
   bool sums = false;
 };
-/// Key values and twiddles come once for `entries` of the batch.
+/// Key values and twiddles come once for `entries` of the batch, for dropped limbs also those of
+/// the inverse transform.
 LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwitchTail& tail,
                              const SwitchWork& work, u32 entries);
 

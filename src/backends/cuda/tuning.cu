@@ -18,6 +18,8 @@ device::Tuning default_tuning(const GpuModel& model) {
   set(Tunable::sums_walk, kSumsWalk);
   set(Tunable::folded_matrices, kFoldedMatrices);
   set(Tunable::conversion_early, kConversionEarly);
+  set(Tunable::conversion_granule, kFusedGranule);
+  set(Tunable::passes_early, kPassesEarly);
   set(Tunable::switch_rows, torus::kTiledSwitchRows);
   set(Tunable::switch_blocks, torus::kSwitchBlocksEach);
   return t;

@@ -70,6 +70,11 @@ void key_switch_product(const ring::Ring& ring, const ConstView& out, const Cons
                         u32 first_digit, const ProductSum& sum);
 void divide(const ring::Ring& ring, const ConstView& out, const ConstView& in,
             const Prepared<rns::Divide>& table, const ConstView* addend);
+/// `sum`: where the result of the switch goes.
+void key_switch_divided(const ring::Ring& ring, const ConstView& out, const ConstView& sum,
+                        const SwitchOf& of, const Prepared<rns::ModUp>& raised, const KeyView& key,
+                        u32 first_digit, const Prepared<rns::Divide>& table,
+                        const ConstView* addend);
 /// What is added to a product: all addends of two or of three components, of limbs `wanted`.
 void addends(const char* op, const ring::Ring& ring, const ConstView& out, const LimbSet& wanted,
              const ProductSum& sum);

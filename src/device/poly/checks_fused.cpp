@@ -164,6 +164,21 @@ void divide(const ring::Ring& ring, const ConstView& out, const ConstView& in,
   overlap(op, out, *addend, false);
 }
 
+void key_switch_divided(const ring::Ring& ring, const ConstView& out, const ConstView& sum,
+                        const SwitchOf& of, const Prepared<rns::ModUp>& raised, const KeyView& key,
+                        u32 first_digit, const Prepared<rns::Divide>& table,
+                        const ConstView* addend) {
+  if (of.product()) {
+    if (of.factor == nullptr) throw StateError("key_switch_divided: a product without its lift");
+    key_switch_product(ring, sum, of.in, of.other, raised, key, first_digit, of.sum);
+  } else if (of.element != 1) {
+    key_switch_rotated(ring, sum, of.in, raised, key, first_digit, of.element, of.addend);
+  } else {
+    key_switch_extended(ring, sum, of.in, raised, key, first_digit, of.addend, of.factor);
+  }
+  divide(ring, out, sum, table, addend);
+}
+
 namespace {
 
 // What hoisted operations read, and that `out` overlaps none of it. `all_keyed`: element 1, too.

@@ -111,6 +111,20 @@ struct SourcesOf {
   }
 };
 
+/// A key switch of whose result only a division is wanted: key_switch_product of `in` and `other`
+/// where there is one, with the lift `factor`; else key_switch_rotated of `in`, added to nothing,
+/// or with element 1 key_switch_extended.
+struct SwitchOf {
+  PolyView<const u32> in;
+  PolyView<const u32> other = {};  ///< data null: none
+  u64 element = 1;
+  const PolyView<const u32>* addend = nullptr;  ///< of no product
+  const LimbScalars* factor = nullptr;
+  ProductSum sum = {};  ///< of a product
+
+  bool product() const { return other.data != nullptr; }
+};
+
 class PolyKernels {
  public:
   using Ring = ring::Ring;
@@ -253,6 +267,11 @@ class PolyKernels {
   /// merged.
   void divide(Stream& stream, const View& out, const ConstView& in,
               const Prepared<rns::Divide>& table, const ConstView* addend = nullptr);
+  /// divide of what `of` says, by a table whose input are the limbs of that. A backend need not
+  /// store the limbs that are dropped.
+  void key_switch_divided(Stream& stream, const View& out, const SwitchOf& of,
+                          const Prepared<rns::ModUp>& raised, const Key& key, u32 first_digit,
+                          const Prepared<rns::Divide>& table, const ConstView* addend = nullptr);
   // ---- parts of mod_up, key_switch_extended and divide, for devices that share the limbs of a
   // polynomial: each transforms the sources that it has, gets those of the others, and goes on to
   // the limbs that it keeps. Words between `sources` and what goes on from them have a form that is
@@ -359,6 +378,11 @@ class PolyKernels {
   virtual void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
                          const ConstView* addend);
   virtual void do_division_follows(Stream&, const Prepared<rns::Divide>*, ConstView) {}
+  /// `sum`: room for the result of the switch, that nobody reads afterwards.
+  virtual void do_key_switch_divided(Stream& stream, View out, View sum, const SwitchOf& of,
+                                     const Prepared<rns::ModUp>& raised, const Key& key,
+                                     u32 first_digit, const Prepared<rns::Divide>& table,
+                                     const ConstView* addend);
   virtual void do_sources(Stream& stream, View out, const SourcesOf& of,
                           const Prepared<rns::BaseConversion>& scales);
   virtual void do_mod_up_from(Stream& stream, View out, ConstView sources, ConstView own,

@@ -101,6 +101,21 @@ void PolyKernels::do_key_switch_rotated(Stream& stream, View out, ConstView in,
                       factor);
 }
 
+void PolyKernels::do_key_switch_divided(Stream& stream, View out, View sum, const SwitchOf& of,
+                                        const Prepared<rns::ModUp>& raised, const Key& key,
+                                        u32 first_digit, const Prepared<rns::Divide>& table,
+                                        const ConstView* addend) {
+  const DivisionFollows follows(*this, stream, table);
+  if (of.product())
+    key_switch_product(stream, sum, of.in, of.other, raised, key, first_digit, *of.factor, of.sum);
+  else if (of.element != 1)
+    key_switch_rotated(stream, sum, of.in, raised, key, first_digit, of.element, false, of.addend,
+                       of.factor);
+  else
+    key_switch_extended(stream, sum, of.in, raised, key, first_digit, of.addend, of.factor);
+  divide(stream, out, sum, table, addend);
+}
+
 void PolyKernels::do_key_switch_rotated_from(Stream& stream, View out, ConstView sources,
                                              ConstView own, const Prepared<rns::ModUp>& table,
                                              const Key& key, u32 first_digit, u64 element, bool add,

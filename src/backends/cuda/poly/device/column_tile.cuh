@@ -24,6 +24,7 @@ struct ConvertColumnsArgs {
   u32 digits;          ///< output component d belongs to digit d when there are several
   u32 components;      ///< of the input (1 when there are several digits)
   u32 first_limb;      ///< of the output, written at position 0
+  u32 early;           ///< whether the launch after it may start when all blocks have
   ColumnDigit digit[kFusedMaxDigits];
   ColumnItem item[kFusedMaxItems];
 };
@@ -60,6 +61,7 @@ struct FusedTile {
     const uint2* heaps[kFusedMaxOutputs];  ///< twiddles of its prime
     const uint4* entries;                  ///< of the first destination
     u32 positions[kFusedMaxOutputs];
+    u32 reciprocals[Sources];  ///< where there is a rounded quotient
     Stage stages[3];
     union {
       u32 sources[Sources * kSourceStride];

@@ -21,7 +21,7 @@ struct TransformArgs {
   u32 components;
   u32 polys;  ///< components * batch
   u32 polys_per_block;
-  u32 early;        ///< column_inverse: whether the launch after it may start when all blocks have
+  u32 early;        ///< inverse passes: whether the launch after one may start when all blocks have
   LimbBytes prime;  ///< of each output limb
   LimbBytes in_position;  ///< limb of `in` that belongs to each output limb
 };
@@ -122,6 +122,34 @@ __device__ __forceinline__ void forward_row(u32 (&x)[kPerThread], u32* tile,
   for (u32 e = 0; e < kPerThread; ++e) x[e] = reduce_once(x[e], q);
   write16(tile + row_slot(16 * i), x);
   __syncwarp();
+}
+
+// All stages of the inverse row pass on the row in the tile; leaves in x[e] what belongs to column
+// i + e 2^(Bits-4). Twiddles that are on their way to shared memory are waited for.
+template <u32 Bits>
+__device__ __forceinline__ void inverse_row(u32 (&x)[kPerThread], u32* tile,
+                                            const SharedTwiddles& first, const ShoupTwiddles& roots,
+                                            const LastTwiddles& last, u32 node, u32 i) {
+  constexpr u32 kHigh = Bits - 4;
+  const u32 q = roots.q;
+  __syncwarp();
+  read16(x, tile + row_slot(16 * i));
+  inverse_round<4>(x, last, 1, q);
+  write16(tile + row_slot(16 * i), x);
+  wait_for_copies();
+  __syncwarp();
+  if constexpr (Bits == 9) {
+    const u32 base = (i >> 1) << 5 | (i & 1);
+#pragma unroll
+    for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[row_slot(base | e << 1)];
+    inverse_round<1>(x, roots, (node << 4) + (i >> 1), q);
+#pragma unroll
+    for (u32 e = 0; e < kPerThread; ++e) tile[row_slot(base | e << 1)] = x[e];
+    __syncwarp();
+  }
+#pragma unroll
+  for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[row_slot(i + (e << kHigh))];
+  inverse_round<kRowRound<Bits>>(x, first, 1, q);
 }
 
 /// Where a thread works in the row pass.

@@ -105,7 +105,7 @@ void allow_convert_columns(u32 log_n, const GpuModel& gpu) {
 void launch_convert_columns(device::Stream& stream, const RingTables& ring,
                             const ConversionTables& tables, Poly<const u32> in,
                             const ring::PolyShape& in_shape, const TransformArgs& passes,
-                            u32 first_limb, u32 limbs, const LimbBytes& own) {
+                            u32 first_limb, u32 limbs, const LimbBytes& own, bool early) {
   const CudaStream& queue = cuda_stream(stream);
   const u32 folded =
       tables.folded == nullptr ? 0 : folded_matrices(queue.tuned(Tunable::folded_matrices));
@@ -116,7 +116,8 @@ void launch_convert_columns(device::Stream& stream, const RingTables& ring,
       std::min(kFusedMaxOutputs, static_cast<u32>(queue.tuned(Tunable::conversion_outputs)));
   const auto ranges = ranges_of(tables, first_limb, last_limb);
   const auto items = queue.on(Optimisation::conversion_shape)
-                         ? column_items(ranges, copies, queue.processors(), most)
+                         ? column_items(ranges, copies, queue.processors(), most,
+                                        static_cast<u32>(queue.tuned(Tunable::conversion_granule)))
                          : equal_column_items(ranges, kConvertPlainOutputs);
   const bool wanted =
       queue.on(Optimisation::convert_columns) && queue.on(Optimisation::held_sources);
@@ -132,6 +133,7 @@ void launch_convert_columns(device::Stream& stream, const RingTables& ring,
   args.out = passes.out;
   args.components = in_shape.components;
   args.first_limb = first_limb;
+  args.early = early ? 1 : 0;
   std::copy(items.begin(), items.end(), args.item);
   const dim3 grid(in_shape.ring_dim() / kFusedValues, in_shape.polys(),
                   static_cast<u32>(items.size()));

@@ -12,10 +12,11 @@ void allow_convert_columns(u32 log_n, const GpuModel& gpu);
 
 /// Output limbs [first_limb, first_limb + limbs) of `passes.out`, from `in`, scaled and shifted
 /// already: converted, and through the column pass but for `own` (transform_launch.h). In one
-/// launch where that has an instance, in two otherwise.
+/// launch where that has an instance, in two otherwise. `early`: the launch after the one may start
+/// while it ends.
 void launch_convert_columns(device::Stream& stream, const RingTables& ring,
                             const ConversionTables& tables, Poly<const u32> in,
                             const ring::PolyShape& in_shape, const TransformArgs& passes,
-                            u32 first_limb, u32 limbs, const LimbBytes& own);
+                            u32 first_limb, u32 limbs, const LimbBytes& own, bool early);
 
 }  // namespace crenel::backend::cuda

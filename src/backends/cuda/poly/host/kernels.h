@@ -76,6 +76,9 @@ class CudaPolyKernels final : public device::PolyKernels {
                              const Scalars& lift, const device::ProductSum& sum) override;
   void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
                  const ConstView* addend) override;
+  void do_key_switch_divided(Stream& stream, View out, View sum, const device::SwitchOf& of,
+                             const Prepared<rns::ModUp>& raised, const Key& key, u32 first_digit,
+                             const Prepared<rns::Divide>& table, const ConstView* addend) override;
   void do_sources(Stream& stream, View out, const device::SourcesOf& of,
                   const Prepared<rns::BaseConversion>& scales) override;
   void do_mod_up_from(Stream& stream, View out, ConstView sources, ConstView own,

@@ -24,6 +24,14 @@ void inverse_shifted(Stream& stream, const RingTables& tables, const ConversionT
   launch_column_inverse(stream, in_place(args), limbs.size(), conversion.inverse);
 }
 
+// The second pass of that, of limbs whose first one is done.
+void inverse_columns(Stream& stream, const RingTables& tables, const ConversionTables& conversion,
+                     const ring::PolyView<const u32>& in, const LimbSet& limbs,
+                     Poly<u32> workspace) {
+  launch_column_inverse(stream, transform_args(tables, false, workspace, in, limbs), limbs.size(),
+                        conversion.inverse);
+}
+
 // Dense memory for `polys` polynomials.
 Poly<u32> dense(const device::Buffer& buffer, const ring::PolyShape& shape, u32 limbs) {
   const u64 component = u64(limbs) << shape.log_n;
@@ -85,8 +93,9 @@ void raise(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& 
     const Poly<u32> part = from(poly(out), first, out.shape.log_n);
     const TransformArgs args =
         forward_args(tables, part, out.shape, out.limb_window(first, count).limbs);
-    launch_convert_columns(stream, tables, conversion, sources, shape, args, first, count,
-                           from(kept.component, first));
+    launch_convert_columns(
+        stream, tables, conversion, sources, shape, args, first, count, from(kept.component, first),
+        starts_rows_early(stream, shape.log_n, u64(count) * args.polys, kRowWarpsPerSm));
     launch_row_forward(stream, args, count, from(kept, first));
   });
 }
@@ -107,13 +116,23 @@ KeySwitchTail tail_of(const device::KeyView& key, u32 first_digit,
   return tail;
 }
 
+// `limbs`, which leave the key switch through the first pass of their inverse transform, among the
+// output limbs [first, first + count) of a launch.
+DroppedRows dropped_rows(const RingTables& tables, const LimbSet& out, u32 first, u32 count,
+                         const LimbSet& limbs) {
+  DroppedRows rows = {tables.inverse.pairs, tables.inverse.words};
+  for (u32 l = 0; l < count; ++l)
+    if (limbs.contains(out[first + l])) rows.limbs[l / 32] |= 1u << l % 32;
+  return rows;
+}
+
 // A key switch from its sources on. Some limbs of all digits at a time, all of them when the digits
 // are not too large.
 void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
                 const Poly<const u32>& sources, const ring::PolyShape& shape,
                 const ring::PolyView<const u32>& own, const Prepared<rns::ModUp>& table,
                 const LimbBytes& in_key, KeySwitchTail tail,
-                const KeySwitchForm& form = PlainSwitch()) {
+                const KeySwitchForm& form = PlainSwitch(), const LimbSet& dropped = {}) {
   const ConversionTables& conversion = table.on_device<ConversionTables>();
   const u32 limbs = out.limbs.size(), digits = static_cast<u32>(table->digits.size());
   const ring::PolyShape raised{shape.log_n, digits, shape.batch};
@@ -125,7 +144,8 @@ void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u
     launch_convert_columns(
         stream, tables, conversion, sources, shape,
         forward_args(tables, part, raised, out.limb_window(begin, together).limbs), begin, together,
-        from(kept.component, begin));
+        from(kept.component, begin),
+        starts_rows_early(stream, shape.log_n, u64(together) * shape.batch, kSwitchWarpsPerSm));
     first_beside(stream, out.limbs, begin, begin + together, [&](u32 first, u32 count) {
       TransformArgs args = forward_args(tables, from(part, first - begin, out.shape.log_n), raised,
                                         out.limb_window(first, count).limbs);
@@ -133,6 +153,7 @@ void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u
       tail.own = from(kept, first);
       tail.in_key = from(in_key, first);
       tail.first_limb = first;
+      tail.dropped = dropped_rows(tables, out.limbs, first, count, dropped);
       launch_key_switch_rows(stream, args, count, tail, form);
     });
   });
@@ -143,13 +164,14 @@ void turn_key(Stream& stream, const RingTables& tables, const ring::PolyView<u32
               const Poly<const u32>& sources, const ring::PolyShape& shape,
               const ring::PolyView<const u32>& own, const Prepared<rns::ModUp>& table,
               const device::KeyView& key, u32 first_digit, u64 element, bool add,
-              const ring::PolyView<const u32>* addend, const device::LimbScalars* factor) {
+              const ring::PolyView<const u32>* addend, const device::LimbScalars* factor,
+              const LimbSet& dropped = {}) {
   const TurnedSwitch form{static_cast<u32>(element),
                           static_cast<u32>(ring::galois_inverse(element, out.shape.log_n)),
                           add ? 1u : 0u};
   switch_key(stream, tables, out, sources, shape, own, table,
              position_bytes(out.limbs, key.pairs.limbs), tail_of(key, first_digit, addend, factor),
-             form);
+             form, dropped);
 }
 
 // A key switch of a product that has passes, from its sources on.
@@ -157,7 +179,8 @@ void switch_product(Stream& stream, const ring::Ring& ring, const RingTables& ta
                     const ring::PolyView<u32>& out, const Poly<const u32>& sources,
                     const ring::PolyView<const u32>& a, const ring::PolyView<const u32>& b,
                     const Prepared<rns::ModUp>& table, const device::KeyView& key, u32 first_digit,
-                    const device::LimbScalars& lift, const device::ProductSum& sum) {
+                    const device::LimbScalars& lift, const device::ProductSum& sum,
+                    const LimbSet& dropped = {}) {
   KeySwitchTail tail = tail_of(key, first_digit, nullptr, nullptr);
   if (!sum.addends.empty()) {
     const ring::PolyView<const u32> low = sum.addends[0].components(0, 2);
@@ -166,7 +189,16 @@ void switch_product(Stream& stream, const ring::Ring& ring, const RingTables& ta
   }
   const ring::PolyView<const u32> second = a.components(1, 1);
   switch_key(stream, tables, out, sources, second.shape, second, table,
-             position_bytes(out.limbs, key.pairs.limbs), tail, switch_of(ring, a, b, lift, sum));
+             position_bytes(out.limbs, key.pairs.limbs), tail, switch_of(ring, a, b, lift, sum),
+             dropped);
+}
+
+// Whether passes multiply with all that it is multiplied with.
+bool all_real(const device::SwitchOf& of) {
+  if (!of.product()) return is_real(of.addend, of.factor);
+  return is_real(&of.in, of.factor) &&
+         std::all_of(of.sum.factors.begin(), of.sum.factors.end(),
+                     [&](const device::LimbScalars& factor) { return is_real(&of.in, &factor); });
 }
 
 // A division from its sources on.
@@ -185,8 +217,9 @@ void divide_rows(Stream& stream, const RingTables& tables, const ring::PolyView<
     tail.x_position = from(x_position, first);
     tail.x_scale = conversion.x_scale + first;
     if (addend != nullptr) tail.addend = poly(addend->limb_window(first, count));
-    launch_convert_columns(stream, tables, conversion, sources, x.shape, args, first, count,
-                           no_limbs());
+    launch_convert_columns(
+        stream, tables, conversion, sources, x.shape, args, first, count, no_limbs(),
+        starts_rows_early(stream, x.shape.log_n, u64(count) * args.polys, kRowWarpsPerSm));
     launch_row_divide(stream, args, count, tail);
   });
 }
@@ -286,6 +319,49 @@ void CudaPolyKernels::do_key_switch_product(Stream& stream, View out, ConstView 
     switch_product(stream, ring(), tables_, out, read_only(sources), a, b, table, key, first_digit,
                    lift, one);
   });
+}
+
+void CudaPolyKernels::do_key_switch_divided(Stream& stream, View out, View sum,
+                                            const device::SwitchOf& of,
+                                            const Prepared<rns::ModUp>& raised, const Key& key,
+                                            u32 first_digit, const Prepared<rns::Divide>& table,
+                                            const ConstView* addend) {
+  if (!fused_key_switch_ || !all_real(of) || table->dropped.empty())
+    return PolyKernels::do_key_switch_divided(stream, out, sum, of, raised, key, first_digit, table,
+                                              addend);
+  if (of.sum.addends.size() > 1)
+    return device::compose::with_one_addend(
+        *this, stream, of.sum, [&](const device::ProductSum& one) {
+          device::SwitchOf with_one = of;
+          with_one.sum = one;
+          do_key_switch_divided(stream, out, sum, with_one, raised, key, first_digit, table,
+                                addend);
+        });
+  const LimbSet& dropped = table->dropped;
+  {
+    const device::Stage stage(stream, "key_switch");
+    const ConstView in = of.product() ? of.in.components(1, 1) : of.in;
+    const device::Buffer workspace = stream.allocate(in.limbs.size() * limb_bytes(in.shape));
+    const Poly<u32> sources = dense(workspace, in.shape, in.limbs.size());
+    inverse_shifted(stream, tables_, raised.on_device<ConversionTables>(), in, in.limbs, sources,
+                    of.product() ? rows_of(ring(), {of.in, of.other, of.sum}) : PlainRows());
+    if (of.product())
+      switch_product(stream, ring(), tables_, sum, read_only(sources), of.in, of.other, raised, key,
+                     first_digit, *of.factor, of.sum, dropped);
+    else if (of.element != 1)
+      turn_key(stream, tables_, sum, read_only(sources), in.shape, in, raised, key, first_digit,
+               of.element, false, of.addend, of.factor, dropped);
+    else
+      switch_key(stream, tables_, sum, read_only(sources), in.shape, in, raised,
+                 position_bytes(sum.limbs, key.pairs.limbs),
+                 tail_of(key, first_digit, of.addend, of.factor), PlainSwitch(), dropped);
+  }
+  const device::Stage stage(stream, "divide");
+  const ConversionTables& conversion = table.on_device<ConversionTables>();
+  const device::Buffer workspace = stream.allocate(dropped.size() * limb_bytes(sum.shape));
+  const Poly<u32> sources = dense(workspace, sum.shape, dropped.size());
+  inverse_columns(stream, tables_, conversion, sum, dropped, sources);
+  divide_rows(stream, tables_, out, read_only(sources), sum, conversion, addend);
 }
 
 void CudaPolyKernels::do_key_switch_from(Stream& stream, View out, ConstView sources, ConstView own,

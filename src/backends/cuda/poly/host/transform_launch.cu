@@ -59,6 +59,13 @@ dim3 column_grid(const TransformArgs& args, u32 limbs) {
   const u32 bits = column_bits(args.log_n);
   return {(1u << (args.log_n - bits)) / tile_columns(bits), args.polys, limbs};
 }
+// Whether a column pass of as many blocks as that over rows before it starts while that ends: where
+// both fit the GPU together.
+u32 starts_columns_early(device::Stream& stream, u64 blocks) {
+  const CudaStream& queue = cuda_stream(stream);
+  const u64 wanted = queue.tuned(Tunable::passes_early);
+  return wanted == 2 || (wanted == 1 && 2 * blocks <= u64(queue.processors()) * kNttBlocksPerSm);
+}
 // Also sets args.polys_per_block.
 dim3 row_grid(device::Stream& stream, TransformArgs& args, u32 limbs) {
   const CudaStream& queue = cuda_stream(stream);
@@ -101,6 +108,7 @@ void row_forward_of(device::Stream& stream, TransformArgs args, u32 limbs, const
 template <u32 Bits, class Source>
 void row_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs, const Source& source) {
   const dim3 grid = row_grid(stream, args, limbs);
+  args.early = starts_columns_early(stream, u64(grid.x) * args.polys * limbs);
   const auto cost = [&] { return traffic::row_inverse(args, limbs, work_of(source)); };
   launch(stream, cost, row_inverse<Bits, Source>, grid, kRowThreads<Bits>, 0, args, source);
 }

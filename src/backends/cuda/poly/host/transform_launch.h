@@ -42,6 +42,14 @@ inline u32 starts_conversion_early(device::Stream& stream) {
   return cuda_stream(stream).tuned(Tunable::conversion_early) != 0 ? 1 : 0;
 }
 
+/// Whether a pass over rows of so many limbs, all polynomials together, starts while the conversion
+/// before it ends: where its warps fill all multiprocessors.
+inline bool starts_rows_early(device::Stream& stream, u32 log_n, u64 limbs, u32 warps_per_sm) {
+  const CudaStream& queue = cuda_stream(stream);
+  const u64 wanted = queue.tuned(Tunable::passes_early), warps = (limbs << log_n) / (32 * 16);
+  return wanted == 2 || (wanted == 1 && warps >= u64(queue.processors()) * warps_per_sm);
+}
+
 /// No component of any limb.
 inline LimbBytes no_limbs() {
   LimbBytes bytes;

@@ -18,8 +18,6 @@ __global__ void __launch_bounds__(kSpreadThreads<kColumnBits<LogN>>,
                                       kSpreadThreads<kColumnBits<LogN>>)
     column_inverse_spread(const __grid_constant__ TransformArgs args, const InverseScale* scales,
                           const __grid_constant__ SpreadArgs spread) {
-  begin_kernel();
-  if (args.early != 0) release_next();
   constexpr u32 kColumns = kSpreadColumns<kColumnBits<LogN>>;
   constexpr u32 kTiles = (1u << (LogN - kColumnBits<LogN>)) / kColumns;
   const u32 tiles = kTiles * args.polys * spread.limbs;

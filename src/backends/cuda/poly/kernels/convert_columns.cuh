@@ -64,8 +64,10 @@ struct FusedBlock {
       copy_async<16>(slot + j * Tile::kSourceStride, at + (u64(j) << LogN));
   }
 
-  /// What the block knows of its destinations.
+  /// What the block knows of its destinations, and of the rounded quotient.
   __device__ __forceinline__ void load_targets() const {
+    if (threadIdx.x < Sources && table.shift != 0 && threadIdx.x < table.padded)
+      memory.reciprocals[threadIdx.x] = args.reciprocals[table.reciprocal + threadIdx.x];
     if (threadIdx.x >= count) return;
     const ColumnTarget& from = args.targets[table.target + begin + threadIdx.x];
     auto& to = memory.targets[threadIdx.x];
@@ -129,7 +131,7 @@ struct FusedBlock {
     }
   }
   __device__ __forceinline__ void add_rounded(u32 (&z)[kSteps][kHalf]) const {
-    const u32* reciprocals = args.reciprocals + table.reciprocal + quad;
+    const u32* reciprocals = memory.reciprocals + quad;
     i64 sum[kHalf] = {};
     u32 rounded[kHalf];
 #pragma unroll
@@ -254,6 +256,7 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
   __syncthreads();
   block.fetch_stage(memory.stages[0], block.first_of(0));
   begin_kernel();
+  if (args.early != 0) release_next();
   const u32 b = blockIdx.y / args.components, c = blockIdx.y % args.components;
   const u32 column = blockIdx.x * Block::kColumns;
   block.fetch_sources(args.in.limb(b, c, table.first, LogN) + column);

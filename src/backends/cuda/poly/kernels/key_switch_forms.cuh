@@ -2,9 +2,11 @@
 // what is there; or the product of two ciphertexts, whose components are never stored.
 //
 // A form says what it reads (fetch), what the sums begin with besides the addend (begin), and where
-// the result goes (store). What it reads comes with the first digit, into shared memory that
-// nothing else uses then: a block has few warps to wait with. A thread reads only what it has
-// fetched itself. Sums are R^-1 times the result until the end.
+// the result goes: store, or of a row that goes on to the inverse transform, which row of the
+// result that is (row), where in it the k-th four values of a thread lie (column), and in which
+// order (ordered). What it reads comes with the first digit, into shared memory that nothing else
+// uses then: a block has few warps to wait with. A thread reads only what it has fetched itself.
+// Sums are R^-1 times the result until the end.
 #pragma once
 
 #include "backends/cuda/poly/device/permutation.cuh"
@@ -49,13 +51,29 @@ __device__ __forceinline__ uint4 reduced4(uint4 x, u32 q, u32 q_inv) {
                     mont_reduce(x.z, q, q_inv), mont_reduce(x.w, q, q_inv));
 }
 
-struct PlainSwitch {
-  static constexpr bool kPlain = true, kProduct = false;
+/// Sums that belong where they are made.
+struct StraightRows {
   template <u32 Bits>
   __device__ __forceinline__ void store(const Poly<u32>& out, const SwitchWork<Bits>& work, u32 c,
                                         u32 k, uint4 v) const {
     store4(work.row(out, c) + work.place.at(k), v);
   }
+  template <u32 Bits>
+  __device__ __forceinline__ u32 row(const SwitchWork<Bits>& work) const {
+    return work.place.row;
+  }
+  template <u32 Bits>
+  __device__ __forceinline__ u32 column(const SwitchWork<Bits>& work, u32 k) const {
+    return work.place.at(k);
+  }
+  template <u32 Bits>
+  __device__ __forceinline__ uint4 ordered(const SwitchWork<Bits>&, u32, uint4 v) const {
+    return v;
+  }
+};
+
+struct PlainSwitch : StraightRows {
+  static constexpr bool kPlain = true, kProduct = false;
 };
 
 /// Four values of the sums belong to an aligned block of four of the output, and neighbouring
@@ -104,13 +122,27 @@ struct TurnedSwitch {
     const u32 from = ring::galois_eval_source(to, element, work.log_n);
     store_whole(out.limb(work.batch, c, work.limb, work.log_n) + to, permuted(v, from, element));
   }
+  // A row of the sums is one of the result: a class of exponents goes to a class.
+  template <u32 Bits>
+  __device__ __forceinline__ u32 row(const SwitchWork<Bits>& work) const {
+    return target(work, 0) >> Bits;
+  }
+  template <u32 Bits>
+  __device__ __forceinline__ u32 column(const SwitchWork<Bits>& work, u32 k) const {
+    return target(work, k) & ((1u << Bits) - 4);
+  }
+  template <u32 Bits>
+  __device__ __forceinline__ uint4 ordered(const SwitchWork<Bits>& work, u32 k, uint4 v) const {
+    const u32 to = target(work, k) & ~3u;
+    return permuted(v, ring::galois_eval_source(to, element, work.log_n), element);
+  }
 };
 
 /// With d = s tensor(x, y) + (constant, 0, 0): P (d_0, d_1) is added, and the digits are those of
 /// d_2 + z f (ProductRows), of which a limb's own, the first here, is made in the tile. Square: y
 /// is x, and there is no z.
 template <bool Square>
-struct ProductSwitch {
+struct ProductSwitch : StraightRows {
   static constexpr bool kPlain = false, kProduct = true;
   /// What has no room in shared memory.
   struct Early {
@@ -181,11 +213,6 @@ struct ProductSwitch {
         if (z.data != nullptr) d2 = add_scaled(d2, early.z[k], m);
       store4(work.in_tile(k), d2);
     }
-  }
-  template <u32 Bits>
-  __device__ __forceinline__ void store(const Poly<u32>& out, const SwitchWork<Bits>& work, u32 c,
-                                        u32 k, uint4 v) const {
-    store4(work.row(out, c) + work.place.at(k), v);
   }
 };
 

@@ -1,10 +1,23 @@
 // Last stages of the transforms of all digits, fused with the inner product with a switching key:
-// the digits in evaluation form are never written.
+// the digits in evaluation form are never written. Limbs that a division drops after it go through
+// the first stages of the inverse transform before they are stored.
 #pragma once
 
 #include "backends/cuda/poly/kernels/key_switch_forms.cuh"
 
 namespace crenel::backend::cuda {
+
+/// Limbs that nothing but the inverse transform of a division reads: stored as the first pass of
+/// that leaves them.
+struct DroppedRows {
+  const uint2* roots;                   ///< TransformArgs::roots of the inverse transform
+  const u32* last_roots;                ///< and its last_roots
+  u32 limbs[rns::kMaxLimbs / 32] = {};  ///< bits, by limb
+
+  __host__ __device__ __forceinline__ bool has(u32 limb) const {
+    return (limbs[limb / 32] >> (limb % 32) & 1) != 0;
+  }
+};
 
 /// args.in holds the digits after the column pass, args.components the digits of a batch entry;
 /// args.out is addressed by limb plus first_limb, the lists by limb.
@@ -17,6 +30,7 @@ struct KeySwitchTail {
   u32 addend_components;   ///< 0: none
   u32 addend_limbs;
   u32 factor[rns::kMaxLimbs];  ///< by limb of the addend
+  DroppedRows dropped;
 };
 
 /// Threads of a block for each of its entries, and the rows they work on.
@@ -38,6 +52,35 @@ __device__ __forceinline__ uint4 multiply_add(uint4 acc, uint4 x, uint4 y, u32 q
                     add_mod(acc.w, mont_mul(x.w, y.w, q, q_inv), q));
 }
 
+/// The last sums of a row, R times, to the first pass of the inverse transform, and what that
+/// leaves to `out`. `heap` is this row's room for twiddles, which are on their way there.
+template <u32 Bits, class Form>
+__device__ __forceinline__ void store_dropped(const Poly<u32>& out, const DroppedRows& dropped,
+                                              const SwitchWork<Bits>& work, const Form& form,
+                                              uint4 (&acc)[2][4], u32 id, const uint2* heap) {
+  const u32 q = work.prime.q, q_inv = work.prime.q_inv, r2 = work.prime.r2;
+  const u32 row = form.row(work), i = work.place.i;
+  const u32 node = (1u << (work.log_n - Bits)) + row;
+  const LastTwiddles last = {dropped.last_roots + (u64(id) << work.log_n), (node << (Bits - 4)) + i,
+                             q, q_inv};
+  const ShoupTwiddles roots = {dropped.roots + (u64(id) << (work.log_n - 4)), q};
+#pragma unroll 1
+  for (u32 c = 0; c < 2; ++c) {
+    __syncwarp();  // all have read their tile
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k)
+      store4(work.tile + row_slot(form.column(work, k)),
+             form.ordered(work, k, scaled4(acc[0][k], r2, q, q_inv)));
+    u32 x[kPerThread];
+    inverse_row<Bits>(x, work.tile, SharedTwiddles{heap, q}, roots, last, node, i);
+    u32* to = out.limb(work.batch, c, work.limb, work.log_n) + (row << Bits) + i;
+#pragma unroll
+    for (u32 e = 0; e < kPerThread; ++e) to[e << (Bits - 4)] = x[e];
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) acc[0][k] = acc[1][k];
+  }
+}
+
 /// Grid: x tiles of rows, y batch, z limbs. The rows and key values of the next digit travel to
 /// shared memory while a digit is transformed.
 ///
@@ -49,7 +92,6 @@ __global__ void __launch_bounds__(Entries* kKeySwitchThreads<Bits, Entries>,
                                   Entries == 1 ? kKeySwitchBlocksPerSm : kKeySwitchPairsPerSm)
     key_switch_rows(const __grid_constant__ TransformArgs args,
                     const __grid_constant__ KeySwitchTail tail, const __grid_constant__ Form form) {
-  begin_kernel();
   u32* const shared = dynamic_shared();
   constexpr u32 kRows = kKeySwitchRows<Bits, Entries>, kBlockWords = kRows << Bits;
   constexpr u32 kStep = 4 * kKeySwitchThreads<Bits, Entries>;
@@ -65,8 +107,8 @@ __global__ void __launch_bounds__(Entries* kKeySwitchThreads<Bits, Entries>,
   u32* tile = place.tile(shared + half * kTileWords);
   u32* heaps = shared + Entries * kTileWords + half * kHeapWords;
   u32* rows = shared + Entries * (kTileWords + kHeapWords) + half * kBlockWords;
-  u32* keys = shared + Entries * (kTileWords + kHeapWords + kBlockWords) +
-              4 * threadIdx.x;  // [digit parity][component]
+  u32* const key_words = shared + Entries * (kTileWords + kHeapWords + kBlockWords);
+  u32* keys = key_words + 4 * threadIdx.x;  // [digit parity][component]
   const u32* own = tail.own.from.limb(batch, 0, tail.own.position.at[limb], args.log_n);
   const u32 row_in_block = (place.row % kRows) << Bits;
   const u32* key_limb = tail.key.words() + (u64(tail.in_key.at[limb]) << args.log_n) + place.start;
@@ -76,17 +118,21 @@ __global__ void __launch_bounds__(Entries* kKeySwitchThreads<Bits, Entries>,
       if (own_digit < args.components) return n == 0 ? own_digit : n <= own_digit ? n - 1 : n;
     return n;
   };
-  const auto fetch = [&](u32 n) {
+  const auto fetch_rows = [&](u32 n) {
     const u32 d = digit(n);
     const u32* from =
         d == own_digit ? own : args.in.limb(batch, d, args.in_position.at[limb], args.log_n);
-    const u32* key0 = key_limb + d * tail.key.digit_stride;
+    if (!Form::kProduct || d != own_digit)
+#pragma unroll
+      for (u32 k = 0; k < 4; ++k)
+        copy_async<16>(rows + row_in_block + place.at(k), from + place.start + place.at(k));
+  };
+  const auto fetch_keys = [&](u32 n) {
+    const u32* key0 = key_limb + digit(n) * tail.key.digit_stride;
     const u32* key1 = key0 + tail.key.component_stride;
     u32* to = keys + (n & 1) * 2 * kBlockWords;
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) {
-      if (!Form::kProduct || d != own_digit)
-        copy_async<16>(rows + row_in_block + place.at(k), from + place.start + place.at(k));
       if (half == 0) copy_async<16>(to + k * kStep, key0 + place.at(k));
       if (half == 1 || !paired) copy_async<16>(to + kBlockWords + k * kStep, key1 + place.at(k));
     }
@@ -95,13 +141,21 @@ __global__ void __launch_bounds__(Entries* kKeySwitchThreads<Bits, Entries>,
   const ShoupTwiddles roots = shoup_twiddles(args, id, args.log_n);
   const SharedTwiddles first_round =
       fetch_row_twiddles<Bits>(heaps, place.row_in_block(), roots, node, place.i);
-  fetch(0);
+  fetch_keys(0);
+  begin_kernel();  // after what no kernel of this operation writes
+  fetch_rows(0);
   const u32 out_limb = tail.first_limb + limb;
   // Of the key values of the second digit a component for each entry.
   u32* const free_words = keys + (2 + half) * kBlockWords;
   const SwitchWork<Bits> work{
       args.primes[id], args.log_n,          batch, out_limb, place, free_words,
       kStep,           rows + row_in_block, tile};
+  // Of dropped limbs: with the last digit the twiddles of their inverse pass come, to key words of
+  // this warp's that no digit needs any more.
+  const bool dropped = tail.dropped.has(limb);
+  const u32 row_in_warp = place.row_in_block() % (32 / RowPlace<Bits>::kThreads);
+  u32* const inverse_heaps =
+      key_words + ((args.components & 1) * 2 + half) * kBlockWords + threadIdx.x / 32 * 128;
   [[maybe_unused]] const auto early = [&] {
     if constexpr (!Form::kPlain)
       return form.fetch(args.out, work);
@@ -149,7 +203,12 @@ __global__ void __launch_bounds__(Entries* kKeySwitchThreads<Bits, Entries>,
       read_row<Bits>(x, rows + row_in_block, place.i);
     }
     __syncwarp();
-    if (n + 1 < args.components) fetch(n + 1);
+    if (n + 1 < args.components)
+      fetch_rows(n + 1), fetch_keys(n + 1);
+    else if (dropped)
+      fetch_row_twiddles<Bits>(inverse_heaps, row_in_warp,
+                               ShoupTwiddles{tail.dropped.roots + (u64(id) << (args.log_n - 4)), q},
+                               (1u << (args.log_n - Bits)) + form.row(work), place.i);
     if (d != own_digit) forward_row<Bits>(x, tile, first_round, roots, last_round, node, place.i);
     const u32* key = keys + (n & 1) * 2 * kBlockWords;
 #pragma unroll
@@ -159,6 +218,10 @@ __global__ void __launch_bounds__(Entries* kKeySwitchThreads<Bits, Entries>,
       acc[1][k] = multiply_add(acc[1][k], v, load4(key + kBlockWords + k * kStep), q, q_inv);
     }
   }
+  if (dropped)
+    return store_dropped<Bits>(
+        args.out, tail.dropped, work, form, acc, id,
+        reinterpret_cast<const uint2*>(inverse_heaps) + (row_in_warp << kRowRound<Bits>));
   const u32 r2 = args.primes[id].r2;
 #pragma unroll
   for (u32 c = 0; c < 2; ++c)

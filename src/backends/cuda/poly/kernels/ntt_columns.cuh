@@ -80,8 +80,9 @@ struct ColumnPlace {
   u32 tile, poly, limb;
 };
 
-// The inverse pass of a tile, all but its stores: store(limb, batch, component, first, x) of each
-// thread, whose value x[e] belongs to coefficient first + (e << kColumnStep<LogN>) of the limb.
+// The inverse pass of a tile with the wait for the launch before it, all but its stores:
+// store(limb, batch, component, first, x) of each thread, whose value x[e] belongs to coefficient
+// first + (e << kColumnStep<LogN>) of the limb.
 template <u32 LogN, InverseTail Tail, u32 Columns, class Store>
 __device__ __forceinline__ void inverse_columns(const TransformArgs& args, const ColumnPlace& at,
                                                 const InverseScale* scales, const Store& store) {
@@ -95,6 +96,8 @@ __device__ __forceinline__ void inverse_columns(const TransformArgs& args, const
   const u32 q = m.q;
   const SharedTwiddles twiddles = fetch_column_twiddles<Bits>(heap, shoup_twiddles(args, id, LogN));
   const InverseScale scale = scales ? scales[limb] : InverseScale{m.n_inv, m.n_inv_root};
+  begin_kernel();  // after the tables, which no kernel writes
+  if (args.early != 0) release_next();
   const u32 lane = threadIdx.x % Columns, group = threadIdx.x / Columns;
   const u32 column = at.tile * Columns + lane;
   const u32* from = args.in.limb(b, c, args.in_position.at[limb], LogN) + column;
@@ -121,8 +124,6 @@ __device__ __forceinline__ void inverse_columns(const TransformArgs& args, const
 template <u32 LogN, InverseTail Tail>
 __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
     column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
-  begin_kernel();
-  if (args.early != 0) release_next();
   inverse_columns<LogN, Tail, kTileColumns<kColumnBits<LogN>>>(
       args, {blockIdx.x, blockIdx.y, gridDim.z - 1 - blockIdx.z}, scales,
       [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread]) {

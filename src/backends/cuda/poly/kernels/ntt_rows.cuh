@@ -10,7 +10,6 @@ namespace crenel::backend::cuda {
 template <u32 Bits>
 __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     row_forward(const __grid_constant__ TransformArgs args, const __grid_constant__ OwnLimbs own) {
-  begin_kernel();
   __shared__ __align__(16) u32 tiles[kRowTileWords<Bits>];
   __shared__ __align__(16) u32 heaps[kRowHeapWords<Bits>];
   const RowPlace<Bits> place;
@@ -21,6 +20,7 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
       fetch_row_twiddles<Bits>(heaps, place.row_in_block(), roots, node, place.i);
   const LastTwiddles last_round = last_twiddles(args, id, place.last_node(args.log_n));
   u32* tile = place.tile(tiles);
+  begin_kernel();
   const u32 first = blockIdx.y * args.polys_per_block;
   const u32 last = min(first + args.polys_per_block, args.polys);
   for (u32 p = first; p < last; ++p) {
@@ -48,12 +48,12 @@ template <u32 Bits, class Source>
 __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     row_inverse(const __grid_constant__ TransformArgs args, const __grid_constant__ Source source) {
   begin_kernel();
+  if (args.early != 0) release_next();
   constexpr u32 kHigh = Bits - 4;
   __shared__ __align__(16) u32 tiles[kRowTileWords<Bits>];
   __shared__ __align__(16) u32 heaps[kRowHeapWords<Bits>];
   const RowPlace<Bits> place;
   const u32 id = args.prime.at[place.limb];
-  const u32 q = args.primes[id].q;
   const ShoupTwiddles roots = shoup_twiddles(args, id, args.log_n);
   const u32 i = place.i, node = place.node(args.log_n);
   u32* tile = place.tile(tiles);
@@ -72,24 +72,7 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
 #pragma unroll
     for (u32 k = 0; k < 4; ++k) store4(tile + row_slot(place.at(k)), quads[k]);
     u32 x[kPerThread];
-    __syncwarp();
-    read16(x, tile + row_slot(16 * i));
-    inverse_round<4>(x, last_round, 1, q);
-    write16(tile + row_slot(16 * i), x);
-    wait_for_copies();
-    __syncwarp();
-    if constexpr (Bits == 9) {
-      const u32 base = (i >> 1) << 5 | (i & 1);
-#pragma unroll
-      for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[row_slot(base | e << 1)];
-      inverse_round<1>(x, roots, (node << 4) + (i >> 1), q);
-#pragma unroll
-      for (u32 e = 0; e < kPerThread; ++e) tile[row_slot(base | e << 1)] = x[e];
-      __syncwarp();
-    }
-#pragma unroll
-    for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[row_slot(i + (e << kHigh))];
-    inverse_round<kRowRound<Bits>>(x, first_round, 1, q);
+    inverse_row<Bits>(x, tile, first_round, roots, last_round, node, i);
 #pragma unroll
     for (u32 e = 0; e < kPerThread; ++e) to[i + (e << kHigh)] = x[e];
   }

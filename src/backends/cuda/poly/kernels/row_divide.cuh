@@ -20,12 +20,12 @@ inline constexpr u32 kRowDivideBytes =
     (kRowTileWords<Bits> + kRowHeapWords<Bits> + 2 * (kTileRows<Bits> << Bits)) * 4;
 
 /// Grid as row_forward, one polynomial a block. x and the addend travel to shared memory while the
-/// transform runs; every thread reads only what it has fetched itself.
+/// transform runs; every thread reads only what it has fetched itself. They are older than the
+/// launch before this one, a conversion or the column pass after one, and do not wait for its end.
 template <u32 Bits>
 __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     row_divide(const __grid_constant__ TransformArgs args,
                const __grid_constant__ DivideTail tail) {
-  begin_kernel();
   extern __shared__ __align__(16) u32 shared[];
   const RowPlace<Bits> place;
   const u32 limb = place.limb, id = args.prime.at[limb];
@@ -50,10 +50,11 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
   const u32* from = args.in.limb(b, c, args.in_position.at[limb], args.log_n) + place.start;
   u32* to = args.out.limb(b, c, limb, args.log_n) + place.start;
   u32* tile = place.tile(shared);
-  u32 values[kPerThread];
-  read_row<Bits>(values, from, place.i);
   const LastTwiddles last_round = last_twiddles(args, id, place.last_node(args.log_n));
   commit_copies();
+  begin_kernel();
+  u32 values[kPerThread];
+  read_row<Bits>(values, from, place.i);
   wait_for_copies_but<1>();
   __syncwarp();
   forward_row<Bits>(values, tile, first_round, roots, last_round, node, place.i);

@@ -35,6 +35,13 @@ inline constexpr u32 kConversionEarly = 1;
 /// Bringing the sources of a block costs about as much as so many destinations (column_items).
 inline constexpr u32 kFusedSetup = 6;
 
+/// Eighths of a step's time that its products and first rounds take, whatever part of its
+/// destinations is there: of 1,357 instructions of a warp some 500 are second rounds.
+inline constexpr u32 kFusedProducts = 5;
+/// Destinations that a block's share is a multiple of (Tunable::conversion_granule); 8 is whole
+/// steps. Not measured yet: dev/kernels/README.md, b33.
+inline constexpr u32 kFusedGranule = 1;
+
 /// Destinations that a block takes on: `count` of a digit from its `begin`-th on.
 struct ColumnItem {
   u8 digit, begin, count;

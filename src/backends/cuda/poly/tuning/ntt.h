@@ -85,4 +85,12 @@ constexpr u32 row_polys_per_block(u32 blocks_per_poly, u32 polys, u32 most, u32 
   return count;
 }
 
+/// Whether passes may start while the launch before them ends (Tunable::passes_early): what they
+/// read of older data then comes meanwhile. Blocks of a pass that neither fills the GPU nor fits
+/// beside what runs pile up on the multiprocessors that end first (ptx.cuh). Not measured yet:
+/// dev/kernels/README.md, b32.
+inline constexpr u32 kPassesEarly = 0;
+/// Warps of a multiprocessor that such passes need to fill it: those of its resident blocks.
+inline constexpr u32 kRowWarpsPerSm = kNttBlocksPerSm * 8, kSwitchWarpsPerSm = 16;
+
 }  // namespace crenel::backend::cuda
