@@ -12,8 +12,10 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = ROOT / "docs/guide/integers.md"
@@ -107,6 +109,94 @@ def gpu() -> str:
         f"On one {found.device} by the look-ups of `{found.source}` ({found.params}): rounds and time of "
         f"an operation alone, and how many a second in arrays of {MANY:,}.\n"
     )
+
+
+def steps() -> list[tuple[str, list[int]]]:
+    """A transfer of 64-bit tokens: bootstraps of each round of its operations, and of one circuit of them."""
+    from crenel import _crenel, tfhe
+    from crenel.tfhe.lookup_times import measured
+
+    def rounds(describe: Callable[..., list[Any]]) -> list[int]:
+        circuit = _crenel.TfheIntegerCircuit()
+        a, b, c = (circuit.integers(64, False) for _ in range(3))
+        for value in describe(circuit, a, b, c):
+            circuit.output(value)
+        norm2 = tfhe.preset(SET).max_norm2
+        return list(circuit.cost("automatic", 1, measured().processors, norm2, True)[3])
+
+    def all_of(circuit: Any, payer: Any, payee: Any, amount: Any) -> list[Any]:
+        enough = circuit.compare("greater_equal", payer, amount)
+        moved = circuit.select(enough, amount, [0])
+        return [circuit.sub(payer, moved), circuit.add(payee, moved), enough]
+
+    return [
+        ("payer >= amount", rounds(lambda o, a, b, c: [o.compare("greater_equal", a, c)])),
+        ("select", rounds(lambda o, a, b, c: [o.select(o.bit(), c, [0])])),
+        ("payer - moved", rounds(lambda o, a, b, c: [o.sub(a, c)])),
+        ("payee + moved", rounds(lambda o, a, b, c: [o.add(b, c)])),
+        ("one circuit", rounds(all_of)),
+    ]
+
+
+def transfer() -> str:
+    """The same in words."""
+    from crenel.tfhe.lookup_times import measured
+
+    known = measured()
+    *single, (_, whole) = steps()
+    apart = [count for _, rounds in single for count in rounds]
+    return (
+        f"Of 64 bits that is {len(whole)} rounds of {', '.join(map(str, whole))} bootstraps. One by one the "
+        f"operations are {len(apart)}, of {', '.join(map(str, apart))}. On one {known.device} their look-ups "
+        f"take {1e3 * known.circuit(whole):.1f} ms and {1e3 * known.circuit(apart):.1f} ms by "
+        f"`{known.source}`; many at a time take the lean form either way.\n"
+    )
+
+
+def timeline() -> str:
+    """Rounds of `steps` over the time that they take, one by one and as one circuit."""
+    from crenel.tfhe.lookup_times import measured
+
+    known = measured()
+    *single, (label, whole) = steps()
+    rows = [("one by one", single), (label, [(label, whole)])]
+    total = 1e3 * sum(known.circuit(rounds) for _, rounds in single)
+    width, left, top, height, gap = 760, 96, 58, 46, 34
+    colours = dict(
+        zip([n for n, _ in steps()], ("#5b8fc7", "#8d6bb0", "#c0392b", "#d98a3d", "#3f8f5f"), strict=True)
+    )
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 70}" '
+        f'height="{top + 2 * (height + gap) + 10}" font-family="sans-serif" font-size="12">',
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
+        '<text x="12" y="22" font-size="15">A transfer of 64-bit tokens: bootstraps of each round</text>',
+        f'<text x="12" y="40">time of their look-ups on one {escape(known.device)}</text>',
+    ]
+    for k, (name, operations) in enumerate(rows):
+        y, at = top + k * (height + gap), 0.0
+        parts.append(f'<text x="{left - 8}" y="{y + height / 2 + 4}" text-anchor="end">{name}</text>')
+        for operation, rounds in operations:
+            begin = left + width * at / total
+            for count in rounds:
+                x, long = left + width * at / total, 1e3 * known.seconds(count)
+                wide = width * long / total
+                parts.append(
+                    f'<rect x="{x:.1f}" y="{y}" width="{wide:.1f}" height="{height}" '
+                    f'fill="{colours[operation]}" fill-opacity="0.75" stroke="#ffffff"/>'
+                )
+                parts.append(
+                    f'<text x="{x + wide / 2:.1f}" y="{y + height / 2 + 4}" text-anchor="middle" '
+                    f'fill="#ffffff">{count}</text>'
+                )
+                at += long
+            if len(operations) > 1:
+                parts.append(
+                    f'<text x="{begin:.1f}" y="{y + height + 14}" fill="{colours[operation]}">'
+                    f"{escape(operation)}</text>"
+                )
+        x = left + width * at / total + 6
+        parts.append(f'<text x="{x:.1f}" y="{y + height / 2 + 4}">{at:.1f} ms</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
 
 
 def noise() -> str:
@@ -236,13 +326,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args(arguments).check
     text = GUIDE.read_text(encoding="utf-8")
-    for name, block in (("costs", table()), ("times", gpu() + "\n" + times())):
+    for name, block in (("transfer", transfer()), ("costs", table()), ("times", gpu() + "\n" + times())):
         first = text.index(BEGIN.format(name)) + len(BEGIN.format(name))
         text = text[:first] + block + text[text.index(END, first) :]
     wanted = {
         GUIDE: text,
         PICTURES / "integers-rounds.svg": picture(),
         PICTURES / "integers-noise.svg": noise(),
+        PICTURES / "integers-circuit.svg": timeline(),
     }
     stale = [p for p, t in wanted.items() if not p.exists() or p.read_text(encoding="utf-8") != t]
     for path in stale:

@@ -34,6 +34,7 @@
 #include "crenel/tfhe/copies.h"
 #include "crenel/tfhe/evaluator.h"
 #include "crenel/tfhe/integer.h"
+#include "crenel/tfhe/integer_circuit.h"
 #include "crenel/tfhe/message.h"
 #include "crenel/tfhe/params.h"
 #include "crenel/tfhe/serialize.h"

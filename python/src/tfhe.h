@@ -2,6 +2,8 @@
 // types and operators.
 #pragma once
 
+#include <variant>
+
 #include "arrays.h"
 #include "crenel/tfhe/integer.h"
 #include "crenel/tfhe/serialize.h"
@@ -14,6 +16,7 @@ void bind_tfhe_params(nb::module_& m);
 void bind_tfhe_objects(nb::module_& m);
 void bind_tfhe_evaluator(nb::module_& m);
 void bind_tfhe_integers(nb::module_& m);
+void bind_tfhe_circuits(nb::module_& m);
 void bind_bridge(nb::module_& m);  ///< between CKKS and TFHE
 
 /// The comparison of this name; ParameterError for any other.
@@ -40,6 +43,13 @@ using TfheCiphertext = Bound<tfhe::Ciphertext, tfhe::Context>;
 using TfheIntegers = Bound<tfhe::Integers, tfhe::Context>;
 using TfheCompressed = Bound<tfhe::Compressed, tfhe::Context>;
 using TfheKeys = Bound<tfhe::EvaluationKeys, tfhe::Context>;
+
+/// Arrays that a circuit takes and gives.
+using CircuitArrayRef = std::variant<const TfheIntegers*, const TfheCiphertext*>;
+using CircuitArray = std::variant<TfheIntegers, TfheCiphertext>;
+std::vector<CircuitArray> run_circuit(const tfhe::IntegerEvaluator& ev,
+                                      const tfhe::IntegerCircuit& circuit,
+                                      const std::vector<CircuitArrayRef>& arrays);
 
 }  // namespace crenel::python
 

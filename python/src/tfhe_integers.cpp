@@ -3,6 +3,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 
+#include "crenel/tfhe/integer_circuit.h"
 #include "tfhe.h"
 
 namespace crenel::python {
@@ -131,6 +132,7 @@ void bind_operations(Class& c) {
 
 void bind_others(Class& c) {
   using E = IntegerEvaluator;
+  c.def("run", &run_circuit, "circuit"_a, "arrays"_a, ReleaseGil());
   c.def(
        "compare",
        [](const E& ev, const std::string& name, const Operand& a, const Operand& b) {
@@ -207,6 +209,7 @@ void bind_others(Class& c) {
 }  // namespace
 
 void bind_tfhe_integers(nb::module_& m) {
+  bind_tfhe_circuits(m);
   Class c(m, "TfheIntegerEvaluator", "Operations on encrypted integers.");
   c.def(
        "__init__",

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "crenel/tfhe/evaluator.h"
@@ -100,6 +102,11 @@ class IntegerOperand {
 enum class CircuitForm : u8 { automatic, lean, fast };
 const char* name_of(CircuitForm form);
 CircuitForm circuit_form_from_string(std::string_view name);  ///< ParameterError for other names
+
+class IntegerCircuit;  // integer_circuit.h
+/// Arrays that a circuit takes, and that it gives: integers, or bits.
+using CircuitInput = std::variant<const Integers*, const Ciphertext*>;
+using CircuitOutput = std::variant<Integers, Ciphertext>;
 
 /// Arithmetic modulo 2^bits. Operands of equal size, width and signedness (StateError otherwise),
 /// at least one of them encrypted; public values are taken modulo 2^bits by add, sub and mul, and
@@ -200,6 +207,12 @@ class IntegerEvaluator {
   /// function of the phase of a row that the seed expands to. Equal seeds give equal integers, and
   /// who has the secret key and the seed knows them; take a new seed each time (random_seed()).
   Integers random(u64 count, u32 bits, bool is_signed, const std::array<u8, 32>& seed) const;
+
+  /// Several operations as one circuit, on arrays of one size. ParameterError for another number of
+  /// inputs than the circuit has, or for one without inputs or outputs; StateError for inputs of
+  /// other types.
+  std::vector<CircuitOutput> run(const IntegerCircuit& circuit,
+                                 std::span<const CircuitInput> inputs) const;
 
  private:
   Evaluator evaluator_;

@@ -57,4 +57,11 @@ class CircuitCache {
   u64 bytes_ = 0;
 };
 
+/// Outputs of a circuit, of one form.
+using Compose = std::function<Blocks(Circuit&, Form)>;
+/// What a circuit takes in the form that is asked for, or that is chosen. ParameterError for a
+/// max_norm2 below kMaxNorm2.
+IntegerCost cost_of(const Compose& compose, CircuitForm form, u64 size, u32 processors,
+                    const Room& room);
+
 }  // namespace crenel::tfhe::radix

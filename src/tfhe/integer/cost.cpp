@@ -193,28 +193,32 @@ std::vector<std::string> integer_operations() {
   return names;
 }
 
+IntegerCost radix::cost_of(const Compose& compose, CircuitForm form, u64 size, u32 processors,
+                           const Room& room) {
+  if (!(room.max_norm2 >= kMaxNorm2))
+    throw ParameterError(cat("max_norm2 is ", room.max_norm2, ", expected at least ", kMaxNorm2),
+                         {{"max_norm2", room.max_norm2}});
+  // what choose() takes; a cache that nobody keeps compares the forms
+  CircuitCache circuits;
+  const auto program = circuits.get(ContentKey("cost"), form, size, std::max(processors, 1u),
+                                    [&](Form chosen) { return made(chosen, room, compose); });
+  const Schedule& plan = program->plan;
+  IntegerCost cost{plan.rotations(), plan.outputs(), plan.depth(), {}};
+  for (u32 round = 1; round <= cost.depth; ++round)
+    cost.rounds.push_back(plan.rounds[round].size());
+  return cost;
+}
+
 IntegerCost integer_cost(std::string_view operation, u32 bits, bool is_signed, CircuitForm form,
                          u64 size, u32 processors, double max_norm2, bool free_outputs) {
   radix::check_bits(bits);
-  if (!(max_norm2 >= radix::kMaxNorm2))
-    throw ParameterError(cat("max_norm2 is ", max_norm2, ", expected at least ", radix::kMaxNorm2),
-                         {{"max_norm2", max_norm2}});
   for (const auto& [name, build] : operations()) {
     if (name != operation) continue;
-    // what choose() takes; a cache that nobody keeps compares the forms
-    radix::CircuitCache circuits;
-    const auto program = circuits.get(
-        ContentKey("cost"), form, size, std::max(processors, 1u),
-        [&, &build = build](Form chosen) {  // clang before 16 captures no bindings
-          return radix::made(chosen, {max_norm2, free_outputs}, [&](Circuit& circuit, Form f) {
-            return build(Operands{circuit, bits, is_signed, f});
-          });
-        });
-    const radix::Schedule& plan = program->plan;
-    IntegerCost cost{plan.rotations(), plan.outputs(), plan.depth(), {}};
-    for (u32 round = 1; round <= cost.depth; ++round)
-      cost.rounds.push_back(plan.rounds[round].size());
-    return cost;
+    return radix::cost_of(
+        [&, &build = build](Circuit& circuit, Form f) {  // clang before 16 captures no bindings
+          return build(Operands{circuit, bits, is_signed, f});
+        },
+        form, size, processors, {max_norm2, free_outputs});
   }
   throw ParameterError(cat("unknown operation of integers '", std::string(operation), "'"),
                        {{"operation", std::string(operation)}});

@@ -78,15 +78,34 @@ Division divide_lean(Circuit& circuit, const Blocks& a, const Blocks& d) {
   return result;
 }
 
-// r - m d over its blocks and one more, which says whether it is not negative: 4 or 0.
-Blocks difference(Circuit& circuit, const Blocks& r, const Blocks& d, const Blocks& above_d,
-                  Form form) {
-  const u32 k = count_of(r);
-  Blocks x = r, y;
-  x.push_back(Sum(0));
-  for (u32 j = 0; j < k; ++j) y.push_back(j < count_of(d) ? d[j] : Sum(0));
-  y.push_back(k < above_d.size() ? above_d[k] : Sum(0));
-  return subtract(circuit, x, y, form, [](u64 v) -> u64 { return v == 0 ? 4 : 0; });
+// One multiple of the divisor, taken off the remainder.
+struct Candidate {
+  Blocks columns;  // of r - m d
+  Blocks carries;  // into them
+  Sum fits4;       // 4 where that is not negative, else 0
+};
+
+// `above`: 1 where the multiple is larger whatever its blocks within r.
+Candidate candidate(Circuit& circuit, const Blocks& r, const Blocks& multiple, const Sum& above) {
+  Candidate found;
+  for (u32 j = 0; j < count_of(r); ++j)
+    found.columns.push_back(r[j] - (j < count_of(multiple) ? multiple[j] : Sum(0)) + 3);
+  Blocks all = found.columns;
+  all.push_back(3 - above);
+  Spans spans(circuit, all, true);
+  for (u32 j = 0; j < count_of(r); ++j) found.carries.push_back(spans.carry(j));
+  found.fits4 = spans.carry(count_of(all), 4);
+  return found;
+}
+
+// A remainder is four look-ups a block, too noisy for spans that begin with pairs of columns. These
+// reach so many columns a round before spans of single ones do: then a round that looks the blocks
+// up anew costs no time, and there are half as many states.
+bool refresh_pays(const Circuit& circuit, u32 columns) {
+  constexpr double kPairNorm2 = 16 + 16 + 1 + 1;
+  u32 single = 1;
+  while (4 * single < columns) single *= 4;
+  return circuit.max_norm2() >= kPairNorm2 && single < columns && columns <= 2 * single;
 }
 
 Division divide_fast(Circuit& circuit, const Blocks& a, const Blocks& d, Form form) {
@@ -101,19 +120,30 @@ Division divide_fast(Circuit& circuit, const Blocks& a, const Blocks& d, Form fo
   Blocks& r = result.remainder;
   for (u32 i = count_of(a); i-- > 0;) {
     r.insert(r.begin(), a[i]);
-    std::vector<Blocks> candidates{r};
+    if (refresh_pays(circuit, count_of(r) + 1))
+      for (Sum& block : r) block = circuit.look_up(block, low_block);
+    std::vector<Candidate> candidates;
     Sum digit4;  // four times the quotient's block: how many of the differences are not negative
     for (u32 m = 0; m < 3; ++m) {
-      candidates.push_back(difference(circuit, r, multiples[m], above_multiple[m], form));
-      digit4 = digit4 + candidates.back().back();
+      const Blocks& above = above_multiple[m];
+      const u32 k = count_of(r);
+      candidates.push_back(
+          candidate(circuit, r, multiples[m], k < above.size() ? above[k] : Sum(0)));
+      digit4 = digit4 + candidates.back().fits4;
     }
     result.quotient[i] = circuit.look_up(digit4, [](u64 v) { return v >> 2; });
+    // Of the candidates the last that fits is kept, by the look-up that adds its carry in.
     r.resize(std::min(count_of(r), most));
     for (u32 j = 0; j < count_of(r); ++j) {
       Sum chosen;
-      for (u64 m = 0; m < 4; ++m)
-        chosen = chosen + circuit.look_up(digit4 + candidates[m][j],
-                                          [=](u64 v) { return v >> 2 == m ? v & 3 : 0; });
+      for (u32 m = 0; m < 4; ++m) {
+        const Sum fits = m == 0 ? Sum(4) : candidates[m - 1].fits4,
+                  more = m == 3 ? Sum(0) : candidates[m].fits4;
+        const Sum column =
+            m == 0 ? r[j] : candidates[m - 1].columns[j] + candidates[m - 1].carries[j];
+        chosen = chosen + circuit.look_up(column + 2 * (fits - more).within(0, 4),
+                                          [](u64 v) { return v >= 8 ? v & 3 : 0; });
+      }
       r[j] = chosen.within(0, 3);
     }
   }

@@ -18,12 +18,6 @@ using radix::modular;
 using radix::Sum;
 using radix::unary;
 
-void check_count(u32 count, u32 bits) {
-  if (count >= bits)
-    throw ParameterError(cat("shift by ", count, ", expected 0..", bits - 1),
-                         {{"count", count}, {"bits", bits}});
-}
-
 Integers extreme(const IntegerEvaluator& ev, const IntegerOperand& a, const IntegerOperand& b,
                  Comparison takes_first) {
   const bool is_signed = radix::encrypted_of(a, b).is_signed();
@@ -149,7 +143,7 @@ Integers IntegerEvaluator::select(const Ciphertext& condition, const IntegerOper
 }
 
 Integers IntegerEvaluator::shift_left(const Integers& a, u32 count) const {
-  check_count(count, a.bits());
+  radix::check_count(count, a.bits());
   return unary(*this, ContentKey("shift left").add(count), a,
                [&](Circuit& circuit, const Blocks& x, Form) {
                  return radix::shift_left(circuit, x, count);
@@ -157,7 +151,7 @@ Integers IntegerEvaluator::shift_left(const Integers& a, u32 count) const {
 }
 
 Integers IntegerEvaluator::shift_right(const Integers& a, u32 count) const {
-  check_count(count, a.bits());
+  radix::check_count(count, a.bits());
   return unary(*this, ContentKey("shift right").add(count), a,
                [&](Circuit& circuit, const Blocks& x, Form) {
                  return radix::shift_right(circuit, x, count, a.is_signed());
@@ -165,7 +159,7 @@ Integers IntegerEvaluator::shift_right(const Integers& a, u32 count) const {
 }
 
 Integers IntegerEvaluator::rotate_left(const Integers& a, u32 count) const {
-  check_count(count, a.bits());
+  radix::check_count(count, a.bits());
   return unary(*this, ContentKey("rotate left").add(count), a,
                [&](Circuit& circuit, const Blocks& x, Form) {
                  return radix::rotate(x, count, radix::Direction::left, circuit);
@@ -173,7 +167,7 @@ Integers IntegerEvaluator::rotate_left(const Integers& a, u32 count) const {
 }
 
 Integers IntegerEvaluator::rotate_right(const Integers& a, u32 count) const {
-  check_count(count, a.bits());
+  radix::check_count(count, a.bits());
   return rotate_left(a, count == 0 ? 0 : a.bits() - count);
 }
 

@@ -6,6 +6,7 @@
 #include "tfhe/integer/checks.h"
 #include "tfhe/integer/division.h"
 #include "tfhe/integer/job.h"
+#include "tfhe/integer/recorded.h"
 
 namespace crenel::tfhe {
 
@@ -51,8 +52,7 @@ std::vector<Ciphertext> divided(const IntegerEvaluator& ev, const IntegerOperand
                                 const IntegerOperand& b, bool floored, const char* parts,
                                 const Pick& pick) {
   const Integers& like = radix::encrypted_like(a, b);
-  if (b.integers() == nullptr && b.value(like.is_signed()).zero())
-    throw ParameterError("division by a public 0, expected another divisor", {{"divisor", 0}});
+  if (b.integers() == nullptr && b.value(like.is_signed()).zero()) radix::refuse_zero_divisor();
   Job job(ev, ContentKey(parts).add(u64(floored)), like.size());
   const auto x = job.operand(a, like), y = job.operand(b, like);
   return job.run([&](Circuit& circuit, Form form, const auto& in) {
@@ -78,11 +78,7 @@ IntegerEvaluator::Checked checked(const IntegerEvaluator& ev, const char* name,
 
 Integers shifted(const IntegerEvaluator& ev, const Integers& a, const Integers& count,
                  Direction direction, Fill fill) {
-  if (count.is_signed())
-    throw StateError(
-        "shift by signed integers, expected unsigned ones, which a conversion makes (convert, in "
-        "Python cast)",
-        {{"found", "signed"}, {"expected", "unsigned"}});
+  radix::check_shift_count(count.is_signed());
   Job job(ev, ContentKey("shift").add(u64(direction)).add(u64(fill)), a.size());
   const auto x = job.operand(a), by = job.operand(count);
   return job.integers(a.bits(), a.is_signed(), [&](Circuit& circuit, Form, const auto& in) {
@@ -202,28 +198,58 @@ Integers IntegerEvaluator::dot(std::span<const Integers* const> a,
 
 Integers IntegerEvaluator::look_up(const Integers& index, std::span<const u64> entries, u32 bits,
                                    bool is_signed) const {
-  constexpr u64 kMost = 65536;
-  if (index.is_signed())
-    throw StateError("table: the index is signed, expected unsigned integers",
-                     {{"found", "signed"}, {"expected", "unsigned"}});
-  const std::vector<WideValue> values = radix::values_of(entries, bits, is_signed);
-  const u64 most = index.bits() < 16 ? u64(1) << index.bits() : kMost;
-  if (values.empty() || values.size() > most)
-    throw ParameterError(cat("table of ", values.size(), " entries for an index of ", index.bits(),
-                             " bits, expected 1 to ", most),
-                         {{"entries", values.size()}, {"expected", cat("1..", most)}});
-  std::vector<std::vector<u8>> table;
-  for (const WideValue& value : values) {
-    auto& entry = table.emplace_back();
-    for (u32 j = 0; j < bits / 2; ++j) entry.push_back(static_cast<u8>(value.block(j)));
-  }
+  const auto table = radix::table_of(index.bits(), index.is_signed(), entries, bits, is_signed);
   ContentKey recipe("table");
-  recipe.add(values.size()).add(std::span(entries));
+  recipe.add(table.size()).add(std::span(entries));
   Job job(*this, std::move(recipe), index.size());
   const auto at = job.operand(index);
   return job.integers(bits, is_signed, [&](Circuit& circuit, Form, const auto& in) {
     return radix::table_entry(circuit, in(at), table, bits / 2);
   });
+}
+
+std::vector<CircuitOutput> IntegerEvaluator::run(const IntegerCircuit& circuit,
+                                                 std::span<const CircuitInput> inputs) const {
+  const IntegerCircuit::State& described = circuit.state();
+  if (inputs.empty() || described.outputs.empty() || inputs.size() != described.inputs.size())
+    throw ParameterError(cat("circuit of ", described.inputs.size(), " inputs and ",
+                             described.outputs.size(), " outputs on ", inputs.size(),
+                             " arrays, expected as many arrays as inputs, at least "
+                             "one, and an output"),
+                         {{"inputs", inputs.size()}, {"expected", described.inputs.size()}});
+  const auto size_of = [](const CircuitInput& input) {
+    return std::visit([](const auto* array) { return array->size(); }, input);
+  };
+  Job job(*this, described.recipe, size_of(inputs[0]));
+  std::vector<Job::Operand> operands;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto* const integers = std::get_if<const Integers*>(&inputs[i]);
+    const IntegerCircuit::Type found =
+        integers == nullptr ? IntegerCircuit::Type{}
+                            : IntegerCircuit::Type{(*integers)->bits(), (*integers)->is_signed()};
+    if (found != described.inputs[i])
+      throw StateError(
+          cat("circuit, input ", i, ": ", found.name(), ", expected ", described.inputs[i].name()),
+          {{"found", found.name()}, {"expected", described.inputs[i].name()}});
+    operands.push_back(integers != nullptr
+                           ? job.operand(**integers)
+                           : job.condition(*std::get<const Ciphertext*>(inputs[i])));
+  }
+  auto blocks = job.run([&](Circuit& building, Form form, const auto& in) {
+    std::vector<Blocks> given;
+    for (const Job::Operand& operand : operands) given.push_back(in(operand));
+    return described.build(building, form, given);
+  });
+  std::vector<CircuitOutput> results;
+  std::size_t first = 0;
+  for (const IntegerCircuit::Type& type : described.output_types) {
+    if (type.is_bit())
+      results.emplace_back(std::move(blocks[first]));
+    else
+      results.emplace_back(radix::taken(blocks, first, type.bits, type.is_signed));
+    first += type.is_bit() ? 1 : type.bits / 2;
+  }
+  return results;
 }
 
 }  // namespace crenel::tfhe

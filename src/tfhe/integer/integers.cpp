@@ -94,6 +94,44 @@ std::vector<WideValue> values_of(std::span<const u64> words, u32 bits, bool is_s
   return values;
 }
 
+void check_count(u32 count, u32 bits) {
+  if (count >= bits)
+    throw ParameterError(cat("shift by ", count, ", expected 0..", bits - 1),
+                         {{"count", count}, {"bits", bits}});
+}
+
+void check_shift_count(bool is_signed) {
+  if (is_signed)
+    throw StateError(
+        "shift by signed integers, expected unsigned ones, which a conversion makes (convert, in "
+        "Python cast)",
+        {{"found", "signed"}, {"expected", "unsigned"}});
+}
+
+void refuse_zero_divisor() {
+  throw ParameterError("division by a public 0, expected another divisor", {{"divisor", 0}});
+}
+
+std::vector<std::vector<u8>> table_of(u32 index_bits, bool index_signed,
+                                      std::span<const u64> entries, u32 bits, bool is_signed) {
+  constexpr u64 kMost = 65536;
+  if (index_signed)
+    throw StateError("table: the index is signed, expected unsigned integers",
+                     {{"found", "signed"}, {"expected", "unsigned"}});
+  const std::vector<WideValue> values = values_of(entries, bits, is_signed);
+  const u64 most = index_bits < 16 ? u64(1) << index_bits : kMost;
+  if (values.empty() || values.size() > most)
+    throw ParameterError(cat("table of ", values.size(), " entries for an index of ", index_bits,
+                             " bits, expected 1 to ", most),
+                         {{"entries", values.size()}, {"expected", cat("1..", most)}});
+  std::vector<std::vector<u8>> table;
+  for (const WideValue& value : values) {
+    auto& entry = table.emplace_back();
+    for (u32 j = 0; j < bits / 2; ++j) entry.push_back(static_cast<u8>(value.block(j)));
+  }
+  return table;
+}
+
 }  // namespace radix
 
 WideValue WideValue::of_signed(i64 value) {

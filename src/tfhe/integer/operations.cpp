@@ -152,8 +152,43 @@ Blocks add(Circuit& circuit, const Blocks& a, const Blocks& b, Form form) {
 Blocks subtract(Circuit& circuit, const Blocks& a, const Blocks& b, Form form, const Last& last) {
   Blocks columns;
   for (u32 j = 0; j < count_of(a); ++j) columns.push_back(difference_column(a[j], b[j]));
-  columns[0] = columns[0] + 1;
-  return propagate(circuit, columns, form, last);
+  return propagate(circuit, columns, form, last, true);
+}
+
+namespace {
+
+// a + steps + carry_in where the bit is set, else a.
+Blocks stepped_where(Circuit& circuit, const Sum& bit, const Blocks& a, const Blocks& steps,
+                     bool carry_in) {
+  constexpr i64 kSet = 5;  // above a step and its carry
+  constexpr double kSetNorm2 = 25 + 1 + 1;
+  const u32 n = count_of(a);
+  Blocks columns;
+  for (u32 j = 0; j + 1 < n; ++j) columns.push_back(a[j] + steps[j]);
+  Spans spans(circuit, columns, carry_in);
+  const Sum set = circuit.max_norm2() >= kSetNorm2
+                      ? kSet * bit
+                      : circuit.look_up(bit, [](u64 v) { return kSet * v; });
+  Blocks out;
+  for (u32 j = 0; j < n; ++j) {
+    const Sum step = circuit.look_up(steps[j] + spans.carry(j) + set,
+                                     [](u64 v) { return v >= kSet ? (v - kSet) & 3 : 0; });
+    out.push_back(circuit.look_up(a[j] + step, [](u64 v) { return v & 3; }));
+  }
+  return out;
+}
+
+}  // namespace
+
+Blocks add_where(Circuit& circuit, const Sum& bit, const Blocks& a, const Blocks& b, Form form) {
+  if (form == Form::fast) return stepped_where(circuit, bit, a, b, false);
+  return add(circuit, a, choose(circuit, bit, b, Blocks(b.size(), Sum(0))), form);
+}
+
+Blocks subtract_where(Circuit& circuit, const Sum& bit, const Blocks& a, const Blocks& b,
+                      Form form) {
+  if (form == Form::fast) return stepped_where(circuit, bit, a, bit_not(b), true);
+  return subtract(circuit, a, choose(circuit, bit, b, Blocks(b.size(), Sum(0))), form);
 }
 
 std::vector<Blocks> product_columns(Circuit& circuit, const Blocks& a, const Blocks& b) {

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from crenel.errors import StateError
-from crenel.tfhe import Ciphertext, Integers, concatenate
 
 if TYPE_CHECKING:
-    from crenel.tfhe import Evaluator
+    from crenel.tfhe import Ciphertext, Evaluator, Integers
 
 
 def transfer(
@@ -20,6 +19,7 @@ def transfer(
     payer, payee, amount : unsigned integers of one type and shape: an element is a transfer of its own, so no
         account may be in two of them
 
+    One circuit (Evaluator.circuit): both accounts' carries are found while payer and amount are compared.
     Where the payer has less than the amount, 0 is moved; nobody sees which. A payee's sum is modulo 2^bits:
     who makes tokens must make fewer than 2^bits. Raises StateError for types or shapes that differ, and for
     signed types.
@@ -32,13 +32,15 @@ def transfer(
         )
     if amount.type.signed:  # amounts below 0 would be moved backwards
         raise StateError(f"transfer: {amount.type}, expected an unsigned type", {"found": str(amount.type)})
+    return ev.circuit(_moved, payer, payee, amount)
+
+
+def _moved(
+    ev: Evaluator, payer: Integers, payee: Integers, amount: Integers
+) -> tuple[Integers, Integers, Ciphertext]:
     enough = ev.greater_equal(payer, amount)
     moved = ev.select(enough, amount, 0)
-    # both accounts by one addition, whose rounds they share: a - m = ~(~a + m), and ~ is free
-    size, shape = payer.size, payer.shape
-    before = concatenate([payee.reshape(size), ev.bit_not(payer).reshape(size)])
-    after = ev.add(before, concatenate([moved.reshape(size), moved.reshape(size)]))
-    return ev.bit_not(after[size:]).reshape(shape), after[:size].reshape(shape), enough
+    return ev.sub(payer, moved), ev.add(payee, moved), enough
 
 
 def transfer_clear(
