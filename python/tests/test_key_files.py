@@ -4,9 +4,15 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import World, open_context, toy
+from conftest import World, device_names, open_context, toy
 
 from crenel import ckks
+
+
+@pytest.fixture(scope="session", params=[name for name in device_names() if name != "ref"])
+def device(request) -> str:
+    """Not ref: files are read and checked on the host, and what they become there takes it long."""
+    return request.param
 
 
 @pytest.fixture(scope="module")

@@ -109,7 +109,7 @@ TEST_P(CkksDevices, OneSetOfKeysServesEveryDevice) {
   EXPECT_LT(test::max_error(client.decrypt(back), expected), test::tolerance(home.params()));
 }
 
-CRENEL_SUITE_OVER(CkksDevices, test::with_split(test::test_devices()));
+CRENEL_POLY_SUITE(CkksDevices);
 
 }  // namespace
 }  // namespace crenel::ckks

@@ -103,7 +103,7 @@ TEST_P(CkksStreams, ResultsOutliveTheirStreamHandle) {
   r.reset();
 }
 
-CRENEL_DEVICE_SUITE(CkksStreams);
+CRENEL_FAST_DEVICE_SUITE(CkksStreams);
 
 }  // namespace
 }  // namespace crenel::ckks

@@ -108,5 +108,9 @@ class DeviceTest : public testing::TestWithParam<std::string> {
 /// Compares every other device with ref, those that divide limbs among them.
 #define CRENEL_POLY_SUITE(Suite) \
   CRENEL_SUITE_OVER(Suite, crenel::test::with_split(crenel::test::candidate_devices()))
+/// Runs on every device but ref, which takes ten times as long, unless CRENEL_DEVICES asks for it:
+/// what is above kernels is the same there, and that other devices have the bits of ref is held of
+/// every kernel and of whole chains.
+#define CRENEL_FAST_DEVICE_SUITE(Suite) CRENEL_SUITE_OVER(Suite, crenel::test::candidate_devices())
 /// Compares every other device with ref.
 #define CRENEL_CANDIDATE_SUITE(Suite) CRENEL_SUITE_OVER(Suite, crenel::test::candidate_devices())

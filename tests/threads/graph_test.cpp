@@ -11,7 +11,7 @@ class ThreadsGraph : public test::SchemeTest {
  protected:
   u64 rounds() const { return exhaustive() ? 100 : 10; }
 };
-CRENEL_DEVICE_SUITE(ThreadsGraph);
+CRENEL_FAST_DEVICE_SUITE(ThreadsGraph);
 
 constexpr u64 kThreads = 8;
 

@@ -44,7 +44,6 @@ LEFT_OUT = {
     "Tenants.*": "minutes of bootstrapping; ./run test --sanitize runs it",
     "SecretMemory.*": "AddressSanitizer makes mlock do nothing",
     "*SecretPages.AreLockedAndNotDumped*": "likewise",
-    "*SecretPages.AreWipedWhenGivenBack*": "it searches all memory of the process, AddressSanitizer's too",
     "Forks.AChildOfAWorkingProcess*": "a child waits for ever where another thread held AddressSanitizer's "
     "allocator at the fork, which it does not know of before LLVM 17",
     "TfheCircuitCacheInUse.Forks": "likewise",

@@ -18,7 +18,7 @@ using test::Twins;
 using test::Values;
 
 class CircuitLevelKeys : public test::SchemeTest {};
-CRENEL_DEVICE_SUITE(CircuitLevelKeys);
+CRENEL_FAST_DEVICE_SUITE(CircuitLevelKeys);
 
 TEST_P(CircuitLevelKeys, OfTransformsGiveTheBitsOfWholeKeys) {
   test::Rng rng = test::test_rng();

@@ -331,7 +331,7 @@ TEST_P(CkksErrorModel, RefusesWhatItDoesNotModel) {
   EXPECT_NE(e.field("log_q"), "");
 }
 
-CRENEL_DEVICE_SUITE(CkksErrorModel);
+CRENEL_FAST_DEVICE_SUITE(CkksErrorModel);
 
 }  // namespace
 }  // namespace crenel::ckks

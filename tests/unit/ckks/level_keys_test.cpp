@@ -33,7 +33,7 @@ class LevelKeys : public test::SchemeTest {
     return all;
   }
 };
-CRENEL_DEVICE_SUITE(LevelKeys);
+CRENEL_FAST_DEVICE_SUITE(LevelKeys);
 
 // Every operation that reads keys, by name, on a ciphertext of any level above 0.
 std::map<std::string, std::vector<u32>> results(const Evaluator& ev, const Ciphertext& a) {

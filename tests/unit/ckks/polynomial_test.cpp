@@ -225,7 +225,7 @@ TEST_P(CkksPolynomial, RefusesBadArguments) {
   EXPECT_THROW(w.ev.polynomial(w.ev.square_lazy(a), c), StateError);
 }
 
-CRENEL_DEVICE_SUITE(CkksPolynomial);
+CRENEL_FAST_DEVICE_SUITE(CkksPolynomial);
 
 }  // namespace
 }  // namespace crenel::ckks

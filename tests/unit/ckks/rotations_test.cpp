@@ -287,7 +287,7 @@ TEST_P(CkksRotation, ASumOfOneRotationIsTheHoistedOne) {
   }
 }
 
-CRENEL_DEVICE_SUITE(CkksRotation);
+CRENEL_FAST_DEVICE_SUITE(CkksRotation);
 
 }  // namespace
 }  // namespace crenel::ckks

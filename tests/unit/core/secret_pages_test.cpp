@@ -29,10 +29,11 @@ std::vector<u8> random_bytes(std::size_t count) {
 // Whether this machine lets the test lock what it asks for: root, or a limit that is high enough.
 bool lockable(std::size_t bytes) { return secret_memory().lock_limit >= bytes || geteuid() == 0; }
 
+constexpr std::size_t kSizes[] = {1,    32,   255,    256,     257,          4095,
+                                  4096, 4097, 100000, 2 << 20, (5 << 20) + 3};
+
 class SecretPages : public testing::TestWithParam<std::size_t> {};
-INSTANTIATE_TEST_SUITE_P(Sizes, SecretPages,
-                         testing::Values(1, 32, 255, 256, 257, 4095, 4096, 4097, 100000, 2 << 20,
-                                         (5 << 20) + 3),
+INSTANTIATE_TEST_SUITE_P(Sizes, SecretPages, testing::ValuesIn(kSizes),
                          testing::PrintToStringParamName());
 
 TEST_P(SecretPages, AreLockedAndNotDumped) {
@@ -72,22 +73,35 @@ TEST_P(SecretPages, EndAtAPageThatNobodyMayTouch) {
   deallocate_secret(memory);
 }
 
-TEST_P(SecretPages, AreWipedWhenGivenBack) {
-  const auto pattern_bytes = random_bytes(std::max<std::size_t>(GetParam(), 32));
-  const test::Pattern pattern(pattern_bytes);
-  if (GetParam() >= 32) {
-    u8* const memory = static_cast<u8*>(allocate_secret(GetParam()));
-    std::copy_n(pattern_bytes.data(), GetParam(), memory);
-    const auto found = test::find_in_memory(pattern);
-    EXPECT_EQ(std::count(found.begin(), found.end(), reinterpret_cast<u64>(memory)), 1);
-    deallocate_secret(memory);
-    const auto after = test::find_in_memory(pattern);
-    EXPECT_EQ(std::count(after.begin(), after.end(), reinterpret_cast<u64>(memory)), 0);
+// Of every size at once: the whole memory of the process is looked through, twice.
+TEST(SecretMemory, IsWipedWhenGivenBack) {
+  const auto bytes = random_bytes(test::Pattern::kBytes);
+  const test::Pattern pattern(bytes);
+  std::vector<u8*> all;
+  std::vector<u64> begins;  // of the pattern: at both ends, which may be one
+  for (const std::size_t size : kSizes) {
+    u8* const memory = all.emplace_back(static_cast<u8*>(allocate_secret(size)));
+    if (size < bytes.size()) continue;
+    for (u8* const at : {memory, memory + size - bytes.size()}) {
+      std::copy(bytes.begin(), bytes.end(), at);
+      if (at == memory || at >= memory + bytes.size()) begins.push_back(reinterpret_cast<u64>(at));
+    }
   }
-  // The next one, which may get the same pages, sees zeros or fresh memory.
-  const u8* const next = static_cast<const u8*>(allocate_secret(GetParam()));
-  EXPECT_EQ(std::count(next, next + GetParam(), 0), std::ptrdiff_t(GetParam()));
-  deallocate_secret(const_cast<u8*>(next));
+  const auto before = test::find_in_memory(pattern);
+  for (const u64 at : begins) EXPECT_EQ(std::count(before.begin(), before.end(), at), 1) << at;
+  for (u8* const memory : all) deallocate_secret(memory);
+  const auto after = test::find_in_memory(pattern);
+  for (const u64 at : begins) EXPECT_EQ(std::count(after.begin(), after.end(), at), 0) << at;
+}
+
+TEST_P(SecretPages, NextOnesAreZero) {
+  for (const u8 value : {1, 0}) {  // the second one may get the same pages, and sees zeros
+    u8* const memory = static_cast<u8*>(allocate_secret(GetParam()));
+    if (value == 0)
+      EXPECT_EQ(std::count(memory, memory + GetParam(), 0), std::ptrdiff_t(GetParam()));
+    std::fill_n(memory, GetParam(), value);
+    deallocate_secret(memory);
+  }
 }
 
 TEST(SecretMemory, CountsWhatIsThere) {

@@ -42,7 +42,7 @@ class Tenants : public test::SchemeTest {
     return Context(Params::preset("toy-boot40", true), std::move(device));
   }
 };
-CRENEL_DEVICE_SUITE(Tenants);
+CRENEL_FAST_DEVICE_SUITE(Tenants);
 
 // What a recording may use of a client: every kind of key.
 std::vector<Ciphertext> circuit(const Evaluator& ev, std::span<const Ciphertext> in) {

@@ -461,7 +461,7 @@ TEST_P(BlockTransforms, SameBitsOnEveryDeviceAndRun) {
   }
 }
 
-CRENEL_DEVICE_SUITE(BlockTransforms);
+CRENEL_FAST_DEVICE_SUITE(BlockTransforms);
 
 }  // namespace
 }  // namespace crenel::circuits

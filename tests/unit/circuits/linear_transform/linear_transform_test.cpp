@@ -558,7 +558,7 @@ TEST_P(LinearTransforms, ACheckedEvaluatorKnowsTheProduct) {
     }
 }
 
-CRENEL_DEVICE_SUITE(LinearTransforms);
+CRENEL_FAST_DEVICE_SUITE(LinearTransforms);
 
 }  // namespace
 }  // namespace crenel::circuits

@@ -1,0 +1,1 @@
+// The owner of the precompiled header; GoogleTest has its main().
