@@ -7,8 +7,15 @@ import json
 
 import numpy as np
 import pytest
+from conftest import device_names
 
 from crenel import ckks
+
+
+@pytest.fixture(scope="session", params=[name for name in device_names() if name != "ref"])
+def device(request) -> str:
+    """Not ref: files are read and checked on the host, and what they become there takes it long."""
+    return request.param
 
 
 @pytest.fixture

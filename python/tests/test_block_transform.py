@@ -2,11 +2,18 @@
 
 import numpy as np
 import pytest
+from conftest import device_names
 
 from crenel import ckks
 
 TOLERANCE = 2**-14
 SIZE = 16
+
+
+@pytest.fixture(scope="session", params=[name for name in device_names() if name != "ref"])
+def device(request) -> str:
+    """Not ref: what is above kernels is the same there, and takes ten times as long."""
+    return request.param
 
 
 @pytest.fixture

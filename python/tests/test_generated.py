@@ -56,6 +56,7 @@ def test_what_is_stale_is_named(generated, monkeypatch, tmp_path, capsys, fix):
 
     monkeypatch.setattr(generated, "run", run)
     monkeypatch.setattr(generated, "stage_package", lambda: tmp_path)
+    monkeypatch.setattr(generated.env, "pip_install", lambda *groups: None)
     monkeypatch.setattr(generated.package, "is_of_these_sources", lambda: True)
     assert generated.check(fix) == ["times of nn's operations"]
     assert "times of nn's operations; ./run lint --quick --fix" in capsys.readouterr().out

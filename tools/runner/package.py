@@ -72,6 +72,7 @@ def install(toolchain: Toolchain) -> None:
     key = tree_hash([*SOURCES, "requirements/constraints.txt"], salt)
     if STAMP.exists() and STAMP.read_text() == key:
         say("   unchanged since the last build")
+        COMPILED.write_text(_compiled())
         return
     STAMP.unlink(missing_ok=True)
     COMPILED.unlink(missing_ok=True)

@@ -304,7 +304,7 @@ TEST_P(CkksGraph, OnlyStatedBoundsOfPlaintextsAreBelieved) {
   }
 }
 
-CRENEL_DEVICE_SUITE(CkksGraph);
+CRENEL_FAST_DEVICE_SUITE(CkksGraph);
 
 }  // namespace
 }  // namespace crenel::ckks

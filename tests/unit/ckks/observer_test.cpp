@@ -142,7 +142,7 @@ TEST_P(CkksObserver, ClientsOfOthersAreRefusedAndStreamsKept) {
   moved.stream().synchronize();
 }
 
-CRENEL_DEVICE_SUITE(CkksObserver);
+CRENEL_FAST_DEVICE_SUITE(CkksObserver);
 
 }  // namespace
 }  // namespace crenel::ckks

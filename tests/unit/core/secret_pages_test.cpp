@@ -97,8 +97,9 @@ TEST(SecretMemory, IsWipedWhenGivenBack) {
 TEST_P(SecretPages, NextOnesAreZero) {
   for (const u8 value : {1, 0}) {  // the second one may get the same pages, and sees zeros
     u8* const memory = static_cast<u8*>(allocate_secret(GetParam()));
-    if (value == 0)
+    if (value == 0) {
       EXPECT_EQ(std::count(memory, memory + GetParam(), 0), std::ptrdiff_t(GetParam()));
+    }
     std::fill_n(memory, GetParam(), value);
     deallocate_secret(memory);
   }

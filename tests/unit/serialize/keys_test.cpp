@@ -86,7 +86,7 @@ class KeyFiles : public DeviceTest {
  private:
   std::optional<ckks::Context> context_;
 };
-CRENEL_DEVICE_SUITE(KeyFiles);
+CRENEL_FAST_DEVICE_SUITE(KeyFiles);
 
 TEST_P(KeyFiles, EncapsulationKeysTravel) {
   const auto bytes = to_bytes(context(), keys);

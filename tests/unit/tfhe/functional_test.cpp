@@ -252,7 +252,7 @@ TEST_P(TfheFunctional, RefusesModuliWithoutRoomForTheNoise) {
   }
 }
 
-CRENEL_DEVICE_SUITE(TfheFunctional);
+CRENEL_FAST_DEVICE_SUITE(TfheFunctional);
 
 }  // namespace
 }  // namespace crenel::tfhe

@@ -203,7 +203,7 @@ TEST_P(TfheGraph, PreparedTablesBelongToTheirParameters) {
   EXPECT_THROW(w.context.prepare(luts, std::vector<u32>{0, 1, 1}, 1u << 12), ParameterError);
 }
 
-CRENEL_DEVICE_SUITE(TfheGraph);
+CRENEL_FAST_DEVICE_SUITE(TfheGraph);
 
 }  // namespace
 }  // namespace crenel::tfhe
