@@ -143,7 +143,7 @@ class Chunk {
           if (added++ == 0)
             first = next;
           else
-            home_.poly->add(stream, sum, added == 2 ? *first : ConstView(sum), next);
+            home_.poly->add(stream, sum, added == 2 ? first.value() : ConstView(sum), next);
         }
       }
     const u64 polys = u64(count_) * parts * keys * square;

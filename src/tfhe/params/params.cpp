@@ -170,7 +170,7 @@ std::string Params::preset_of_id(const std::string& id) {
   for (const Spec& spec : preset_specs()) {
     device::TorusPlan plan = plan_of(spec, SlotCount(1));
     for (plan.slots = 1; plan.slots <= kMaxSlots; ++plan.slots)
-      for (u8 kind = 0; kind < std::size(kArithmetics); ++kind) {
+      for (std::size_t kind = 0; kind < std::size(kArithmetics); ++kind) {
         plan.arithmetic = static_cast<device::Arithmetic>(kind);
         if (content_hash(spec, plan) == id) return spec.name;
       }

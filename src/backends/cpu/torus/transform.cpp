@@ -137,13 +137,14 @@ class TransformEngine final : public TorusEngine {
   }
 
   void fill_lane_twiddles(const ring::NegacyclicFft& fft) {
-    for (u32 block = 0; block < points_ / lanes_ / lanes_; ++block)
-      for (u32 nodes = 1; nodes < lanes_; nodes *= 2)  // of the level, in a vector's subtree
+    const u32 lanes = lanes_, vectors = points_ / lanes;
+    for (u32 block = 0; block < vectors / lanes; ++block)
+      for (u32 nodes = 1; nodes < lanes; nodes *= 2)  // of the level, in a vector's subtree
         for (u32 node = 0; node < nodes; node += 2) {
-          const u64 width = u64(points_) / lanes_ * nodes;
+          const u64 width = u64(vectors) * nodes;
           for (u32 part = 0; part < 2; ++part)
-            for (u32 k = 0; k < lanes_; ++k) {
-              const auto& w = fft.twiddles[width + (u64(block) * lanes_ + k) * nodes + node];
+            for (u32 k = 0; k < lanes; ++k) {
+              const auto& w = fft.twiddles[width + (u64(block) * lanes + k) * nodes + node];
               lane_twiddles_.push_back(part == 0 ? w.re : w.im);
             }
         }
