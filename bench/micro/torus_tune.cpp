@@ -213,16 +213,19 @@ void Tuned::look_ups(Json::Array& results) {
   const auto graph = stream_->capture(look_up);
   const double parts[] = {time([&] { key_switch(); }).median, time(look_up).median,
                           time([&] { graph->launch(*stream_); }).median};
-  std::printf("%-10s g %u batch %-5u switch %.3f ms, look-up %.3f ms, recorded %.3f ms, %.0f /s\n",
-              o_.set.c_str(), plan().group, batch_, parts[0] * 1e3, parts[1] * 1e3, parts[2] * 1e3,
-              batch_ / parts[1]);
+  const double rate = double(batch_) * plan().slots / parts[1];  // of messages
+  std::printf(
+      "%-10s r %-2u g %u batch %-5u switch %.3f ms, look-up %.3f ms, recorded %.3f ms, %.0f /s\n",
+      o_.set.c_str(), plan().slots, plan().group, batch_, parts[0] * 1e3, parts[1] * 1e3,
+      parts[2] * 1e3, rate);
   results.push_back(Json::Object{{"set", o_.set},
+                                 {"slots", plan().slots},
                                  {"step", plan().group},
                                  {"batch", batch_},
                                  {"switch_s", parts[0]},
                                  {"look_up_s", parts[1]},
                                  {"recorded_s", parts[2]},
-                                 {"look_ups_per_s", batch_ / parts[1]}});
+                                 {"look_ups_per_s", rate}});
 }
 
 int run_tune(const Words& words) {
