@@ -141,7 +141,7 @@ TEST_P(SplitForms, BeforeADivision) {
       return c.kernels->prepare(rns::make_divide(moduli_of(*c.ring), s.extended(), quotient));
     };
     const auto candidate = divide(level.pair.candidate), reference = divide(level.pair.reference);
-    // Without any of them it has the same bits: what is written afterwards was not exchanged before.
+    // Without any of them it has the same bits: what is written later was not exchanged before.
     const auto off = static_cast<device::Optimisation>(rng() % device::kOptimisations);
     SCOPED_TRACE(name_of(off));
     device::set_optimisations(*device_, device::Optimisations().without(off));
