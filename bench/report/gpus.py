@@ -161,7 +161,8 @@ def predicted_table() -> str:
             [str(spread["gpus"]), f"{spread['rate']:,.0f}", f"{spread['speedup']:.2f}", *parts]
             + [f"{one / limbs['latency']:.2f}"]
         )
-    header = ["GPUs", "bootstraps a second", "times one", "ms of one", "of it compute", "links", "less beside", "times one"]
+    header = ["GPUs", "bootstraps a second", "times one", "ms of one", "of it compute", "links"]
+    header += ["less beside", "times one"]
     found = compared()
     most = max(c.gpus for c in found)
     off = [100 * worst(found, unit) for unit in ("times", "us")]

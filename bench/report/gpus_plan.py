@@ -132,7 +132,8 @@ def _latency(data: Json) -> str:
         between domains. Devices are built for up to sixteen GPUs of one host (`Device("cuda:0+1")`);
         **limbs across domains are not built**, for what this table says."""
     )
-    header = [*SHAPE, "compute, ms", "NVLink, ms", "network, ms", "beside, ms", "ms", "times one GPU", "ms by NCCL"]
+    header = [*SHAPE, "compute, ms", "NVLink, ms", "network, ms", "beside, ms", "ms"]
+    header += ["times one GPU", "ms by NCCL"]
     return f"## Latency: one bootstrap, its limbs over all GPUs\n\n{assumed}\n{table(header, rows)}"
 
 
@@ -142,7 +143,9 @@ def _answers(data: Json) -> str:
     across = [r for r in rows if r["hosts"] > 1]
     alone = {r["domain"]: r["latency"] for r in rows if r["hosts"] == 1}
     gain = max(alone[r["domain"]] / r["latency"] for r in across)
-    free = max(alone[r["domain"]] / (r["compute"] + r["nvlink"] - r["beside"]) for r in across if r["domain"] >= 8)
+    free = max(
+        alone[r["domain"]] / (r["compute"] + r["nvlink"] - r["beside"]) for r in across if r["domain"] >= 8
+    )
     sizes = sorted({r["domain"] for r in across if r["latency"] > one})
     end = next(r for r in rows if (r["domain"], r["hosts"]) == (max(alone), 1))
     verdict = "never pay" if gain < 1 else "pay in some rows"

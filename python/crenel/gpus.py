@@ -158,9 +158,7 @@ def divided(
         beside = gpus_beside.saved(records, alone, took, gpus, ceilings, times)
     latency = compute + link - beside
     exchanges = sum(1 for s in sent if s)
-    return Divided(
-        gpus, way, compute, link, beside, latency, compute + hidden, compute, exchanges, sum(sent)
-    )
+    return Divided(gpus, way, compute, link, beside, latency, compute + hidden, compute, exchanges, sum(sent))
 
 
 def shares(

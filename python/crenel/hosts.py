@@ -36,7 +36,8 @@ class Network:
 class Plan:
     """`hosts` domains of `domain` GPUs each. Throughput: bootstraps a second, each whole on one GPU.
     Latency: one bootstrap, its limbs over all of them; ``compute``, ``nvlink`` and ``network`` are its parts,
-    ``beside`` what of them hides behind the rest (`crenel.gpus_beside`), and ``nccl`` the latency where a collective call of NCCL stands for each exchange between domains."""
+    ``beside`` what of them hides behind the rest (`crenel.gpus_beside`), and ``nccl`` the latency where a
+    collective call of NCCL stands for each exchange between domains."""
 
     domain: int
     hosts: int

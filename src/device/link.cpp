@@ -113,7 +113,7 @@ void join_beside(Stream& stream) {
   stream.wait_for(done);
 }
 
-MadeFirst::MadeFirst(Stream& stream, LimbSet limbs) : stream_(stream), limbs_(std::move(limbs)) {
+MadeFirst::MadeFirst(Stream& stream, LimbSet limbs) : stream_(stream), limbs_(limbs) {
   if (!on_host(stream.device())) cuda_make_first(stream_, this);
 }
 

@@ -108,8 +108,8 @@ TEST(SplitAccount, PartsLaunchWhatOneGpuLaunches) {
   }
 }
 
-// What a division drops is made first, transformed and sent beside the launch for the rest: with the
-// same bytes over links, and as much written, by one launch more.
+// What a division drops is made first, transformed and sent beside the launch for the rest: with
+// the same bytes over links, and as much written, by one launch more.
 TEST(SplitAccount, WhatIsDroppedMeetsBesideTheRest) {
   using Records = std::vector<device::LaunchRecord>;
   const auto is_beside = [](const device::LaunchRecord& r) { return r.stage.ends_with("beside"); };

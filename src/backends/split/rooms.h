@@ -59,7 +59,8 @@ class Exchange {
   Exchange(SplitStream& stream, Rooms& rooms, const Gathered& what, std::size_t bytes_after = 0);
   /// Behind `before`, which is over: all who read what it gathered are queued.
   Exchange(Exchange&& before, const Gathered& what);
-  /// Whether such an exchange can go beside what the streams do: it takes no memory, and meets inside kernels.
+  /// Whether such an exchange can go beside what the streams do: it takes no memory of its own, and
+  /// meets inside kernels.
   static bool can_go_beside(const SplitStream& stream, const Gathered& what);
   /// Whether transforms may store to the parts: `store` of spread() is called.
   bool by_transforms() const { return by_ == device::ExchangeBy::transforms; }
