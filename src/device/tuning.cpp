@@ -81,7 +81,9 @@ Tuning tuning(const Device& device) {
   return found;
 }
 
-Tuning default_tuning(const Device& device) { return *tuned(device).defaults_; }
+Tuning default_tuning(const Device& device) {
+  return tuned(device).defaults_.value_or(Tuning{});  // it has some, or is refused
+}
 
 void set_tuning(Device& device, const Tuning& wanted) {
   tuned(device);
