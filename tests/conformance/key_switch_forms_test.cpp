@@ -234,7 +234,7 @@ void with_switch(const V& v, const Division& d, const LimbScalars& lift,
                  const std::vector<LimbScalars>& factors, const F& f) {
   const ConstView in = v[1], lifted = v[4].components(0, std::max(d.lifted, 1u));
   const ConstView added = v[5].components(0, std::max(d.addend, 1u));
-  device::SwitchOf of(d.product ? in : in.components(1, 1));
+  device::SwitchOf of{d.product ? in : in.components(1, 1)};
   of.factor = &lift;
   if (d.product) {
     of.other = d.square ? in : v[2];

@@ -139,6 +139,23 @@ TEST_P(Refusal, FormsOfKeySwitches) {
   EXPECT_THROW(product(two, {poly(6, 2, 4, Domain::eval)}, 1), StateError);
   EXPECT_THROW(product(two, {out.limb_window(0, 5)}, 1), StateError);
 
+  // With the division of the result: what the switch refuses, what the division does.
+  const auto moduli = moduli_of(*context_.ring);
+  const auto divide = kernels().prepare(rns::make_divide(moduli, table->output, table->input));
+  const device::LimbScalars lift;
+  const auto divided = [&](const PolyView<const u32>& in, const PolyView<const u32>& other,
+                           u64 element, const device::LimbScalars* factor, const auto& by) {
+    kernels().key_switch_divided(stream(), poly(6, 2, 5, Domain::eval),
+                                 {.in = in, .other = other, .element = element, .factor = factor},
+                                 table, key, 0, by);
+  };
+  EXPECT_THROW(divided(two, {}, 1, &lift, divide), StateError);
+  EXPECT_THROW(divided(two.components(1, 1), {}, 2, &lift, divide), StateError);
+  EXPECT_THROW(divided(two, two, 1, nullptr, divide), StateError);
+  EXPECT_THROW(divided(two, three, 1, &lift, divide), StateError);
+  const auto less = kernels().prepare(rns::make_divide(moduli, table->input, LimbSet::range(0, 3)));
+  EXPECT_THROW(divided(two.components(1, 1), {}, 1, &lift, less), StateError);
+
   // The same from sources on, and the sources of a product.
   const auto sources = poly(7, 1, 5, Domain::coeff);
   const auto rotated_from = [&](u64 element, const PolyView<const u32>& own,
