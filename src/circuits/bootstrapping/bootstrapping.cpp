@@ -34,7 +34,7 @@ Ciphertext Bootstrapper::State::raise(const Ev& ev, const Ciphertext& a) const {
   meta.level = plan.raised();
   meta.scale = 1.0;
   meta.real = false;
-  if (plan.over_mod_raise()) {
+  if (raised_factor) {  // with OverModRaise
     const rlwe::Raised raised = encapsulation.over_raise(*s.stream, sparse.view(), plan.raised());
     watch::advance();
     stage.reset();
@@ -137,9 +137,9 @@ Ciphertext Bootstrapper::State::once(const Ev& ev, const Ciphertext& rows) const
   // The slots are now the message divided by q0 / Delta', at a large scale: read them as the
   // message (of a pack, over what unpacking and the real part multiply by), and come down to the
   // canonical scale.
-  Ciphertext reduced = with_scale(sine_of_coefficients(ev, low), plan.read_scale);
+  const Ciphertext reduced = with_scale(sine_of_coefficients(ev, low), plan.read_scale);
   if (!halves) return finish(ev, ev.adjust_level(reduced, reduced.level() - 1));
-  return finish(ev, with_slots((*halves)(ev, std::move(reduced)), plan.slots()));
+  return finish(ev, with_slots((*halves)(ev, reduced), plan.slots()));
 }
 
 // Meta-BTS (BCCKK22): m - BTS(m) is small; times 2^k it is bootstrapped again, and takes

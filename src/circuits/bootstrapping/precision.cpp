@@ -249,8 +249,10 @@ double maximum_factor(u64 slots) {
 double real_maximum_factor(u64 slots) {
   // The mean of the largest: the integral of the probability that it is above t.
   constexpr double kStep = 1.0 / 128;
+  constexpr u32 kSteps = 12 * 128;
   double mean = 0.5 * kStep;
-  for (double t = kStep; t < 12.0; t += kStep) {
+  for (u32 i = 1; i < kSteps; ++i) {
+    const double t = kStep * i;
     const double below = std::log1p(-std::erfc(t / std::numbers::sqrt2));
     mean -= kStep * std::expm1(static_cast<double>(slots) * below);
   }
