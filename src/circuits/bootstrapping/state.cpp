@@ -265,7 +265,7 @@ void Bootstrapper::State::check_bound(const Ciphertext& a, double bound) const {
   throw StateError(
       cat("bootstrap at level ", a.level(), " of values up to ", brief(bound),
           " by their bound, expected at most ", brief(largest), " for the message ratio ",
-          *plan.options.message_ratio, "; scale them down, or take a larger message_ratio"),
+          plan.options.message_ratio.value(), "; scale them down, or take a larger message_ratio"),
       {{"operation", "bootstrap"}, {"level", a.level()}, {"bound", bound}, {"max_value", largest}});
 }
 
