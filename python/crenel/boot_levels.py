@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from crenel import analyze, ckks
 from crenel.records import record
 
 ORDERS = ("coeff_to_slot_first", "slot_to_coeff_first")
+MESSAGES = ("complex", "real")
 SLACK = 8.0  # how far the largest error of a sound bootstrap may be above its expectation
 
 Row = dict[str, Any]
@@ -30,6 +32,10 @@ class Plan:
     targets : levels of results, None the highest
     orders : of ORDERS
     short : with ``short_raise``, without it, or one after the other
+    messages : of MESSAGES: what the slots hold
+    symmetry : of real vectors of all slots, CoeffToSlot first: with ``real_symmetry``, without it, or one
+        after the other
+    values : what the slots' values are like, for the message ratio; the ones measured are ``"centred"``
     runs : on devices that compute: bootstraps of fresh values that are timed and compared
     seed : of the values, which are uniform with absolute values within 1
     """
@@ -38,18 +44,23 @@ class Plan:
     targets: Sequence[int | None] = (None,)
     orders: Sequence[str] = ORDERS[:1]
     short: Sequence[bool] = (True,)
+    messages: Sequence[str] = MESSAGES[:1]
+    symmetry: Sequence[bool] = (True,)
+    values: str = "unknown"
     runs: int = 3
     seed: int = 0
 
     def options(self) -> Iterable[ckks.BootstrapOptions]:
         """Of each row."""
-        for order in self.orders:
-            for slots in self.slots:
-                for target in self.targets:
-                    for short in self.short if target is not None else (True,):
-                        yield ckks.BootstrapOptions(
-                            slots=slots or None, target_level=target, order=order, short_raise=short  # type: ignore[arg-type]
-                        )  # fmt: skip
+        for message, order, slots, target in product(self.messages, self.orders, self.slots, self.targets):
+            halves = message == "real" and order == ORDERS[0] and slots == 0
+            for symmetry, short in product(
+                self.symmetry if halves else (True,), self.short if target is not None else (True,)
+            ):
+                yield ckks.BootstrapOptions(
+                    slots=slots or None, target_level=target, message=message, order=order,  # type: ignore[arg-type]
+                    values=self.values, short_raise=short, real_symmetry=symmetry,  # type: ignore[arg-type]
+                )  # fmt: skip
 
 
 def measure(params: ckks.Params, device: crenel.Device, plan: Plan, say: Say = print) -> list[Row]:
@@ -79,7 +90,10 @@ def _facts(boot: ckks.Bootstrapper, params: ckks.Params, options: ckks.Bootstrap
     report = boot.report()
     return {
         "slots": report.slots,
+        "message": options.message,
+        "message_ratio": report.message_ratio,
         "order": options.order,
+        "real_symmetry": report.real_symmetry,
         "target": options.target_level,
         "short_raise": options.short_raise,
         "input": boot.levels.input,
@@ -114,13 +128,13 @@ def _account(context: ckks.Context, client: ckks.Client, boot: ckks.Bootstrapper
 def _timed(
     context: ckks.Context, client: ckks.Client, boot: ckks.Bootstrapper, plan: Plan, rng: np.random.Generator
 ) -> Row:
-    slots = boot.report().slots
+    slots, real = boot.report().slots, boot.options.message == "real"
     walls: list[float] = []
     cpus: list[float] = []
     errors: list[float] = []
     for run in range(plan.runs + 1):  # the first warms the pool, and is compared as well
         x = rng.uniform(-1, 1, slots) + 1j * rng.uniform(-1, 1, slots)
-        x /= np.maximum(1, np.abs(x))
+        x = x.real if real else x / np.maximum(1, np.abs(x))
         low = client.encrypt(x, level=boot.levels.input, slots=slots)
         context.synchronize()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_utime, time.perf_counter()

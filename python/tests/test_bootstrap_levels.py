@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from conftest import Boot, open_context
 
+import crenel
 from crenel import boot_levels, ckks
 from crenel.cli import main
 
@@ -159,6 +160,44 @@ def test_a_batch_takes_what_is_stated_and_gives_it_back(world, fresh):
     assert device.pools().idle == 0 and device.pools().in_use - held <= result.nbytes * 2
 
 
+def test_a_real_vector_is_half_of_its_coefficients(world, fresh):
+    """One ciphertext through EvalMod, the keys of any bootstrap; an imaginary part goes as it always did."""
+    options = {"message": "real", "message_ratio": 6}
+    half = world.context.bootstrapper(world.keys, **options)
+    both = world.context.bootstrapper(world.keys, **options, real_symmetry=False)
+    assert half.report().real_symmetry and not both.report().real_symmetry
+    assert "symmetric" in half.describe() and "symmetric" not in both.describe()
+    assert half.options.real_symmetry and not both.options.real_symmetry
+    assert half.report().workspace_bytes < 0.7 * both.report().workspace_bytes
+    assert half.report().plaintext_bytes > both.report().plaintext_bytes
+    x = uniform(fresh, world.slots)
+    for boot in (half, both):
+        result = boot(world.client.encrypt(x, level=0))
+        error = np.abs(world.client.decrypt(result) - x.real).max()
+        assert error < SLACK * boot.report().expected_error
+    # The largest ratio has no bit left to make the message symmetric with.
+    assert not world.context.bootstrapper(world.keys, message="real", message_ratio=10).report().real_symmetry
+
+
+@pytest.mark.filterwarnings("ignore::crenel.ckks.InsecureParametersWarning")
+def test_a_real_vector_costs_half_of_eval_mod():
+    try:
+        context = ckks.Context(ckks.preset("toy-boot35", allow_insecure=True), crenel.Device("cuda:dry"))
+    except crenel.DeviceError as error:
+        assert "built without CUDA" in str(error)
+        pytest.skip(str(error))
+    rows = boot_levels.measure(
+        context.params, context.device,
+        boot_levels.Plan(messages=("complex", "real"), symmetry=(True, False)),
+        lambda _: None,
+    )  # fmt: skip
+    whole, half, both = rows
+    assert [row["real_symmetry"] for row in rows] == [False, True, False]
+    work = [row["stages_us"]["eval_mod"] for row in rows]
+    assert work[1] < 0.7 * work[0] == pytest.approx(0.7 * work[2])
+    assert half["bytes"] < 0.95 * both["bytes"] and half["key_bytes"] == whole["key_bytes"]
+
+
 def test_the_bench_of_levels(tmp_path, capsys, monkeypatch):
     path = tmp_path / "levels.json"
     words = ["bench", "levels", "toy-boot40", "--device", "cpu", "--slots", "4", "--runs", "1"]
@@ -180,6 +219,10 @@ def test_the_bench_of_levels(tmp_path, capsys, monkeypatch):
         assert low["key_bytes"] < full["key_bytes"] and low["workspace_bytes"] < full["workspace_bytes"]
         assert all(row["correct"] and row["runs"] == 2 and not row["failures"] for row in (low, full))
     assert "4, all primes" in capsys.readouterr().out
+    real = ["bench", "levels", "toy-boot35", "--device", "cpu", "--runs", "1", "--targets", "highest"]
+    assert main([*real, "--message", "both", "--compare"]) in (0, None)
+    assert "real, half" in capsys.readouterr().out
+    assert main([*real, "--message", "pair"]) == 2 and "expected one of" in capsys.readouterr().err
     monkeypatch.setattr(boot_levels, "SLACK", 2.0**-9)
     assert main([*words, "--targets", "4"]) == 1
     monkeypatch.setattr(boot_levels, "_facts", lambda *_: pytest.fail("a row was made"))

@@ -21,7 +21,13 @@ def levels(
     order: Annotated[str, typer.Option(help="coeff_to_slot_first, slot_to_coeff_first or both.")] = (
         "coeff_to_slot_first"
     ),
-    compare: Annotated[bool, typer.Option("--compare", help="Each target without short_raise, too.")] = False,
+    message: Annotated[str, typer.Option(help="What the slots hold: complex, real or both.")] = "complex",
+    values: Annotated[
+        str, typer.Option(help="What they are like: unknown, centred, non_negative or constant.")
+    ] = "unknown",
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Each target without short_raise, real_symmetry, too.")
+    ] = False,
     runs: Annotated[int, typer.Option(help="Fresh messages a row, on devices that compute.", min=1)] = 3,
     seed: Annotated[int | None, typer.Option(help="Of the values; fresh ones by default.", min=0)] = None,
     file: Annotated[Path | None, typer.Option("--json", help="Write the results to a new file.")] = None,
@@ -40,6 +46,11 @@ def levels(
         raise ParameterError(
             f"--order {order}, expected one of {', '.join(boot_levels.ORDERS)}, both", {"order": order}
         )
+    if message not in (*boot_levels.MESSAGES, "both"):
+        raise ParameterError(
+            f"--message {message}, expected one of {', '.join(boot_levels.MESSAGES)}, both",
+            {"message": message},
+        )
     chosen, on = params_of(params), crenel.Device(device)
     plan = boot_levels.Plan(
         slots=[_number(word, "--slots") for word in slots.split(",")],
@@ -48,6 +59,9 @@ def levels(
         ],
         orders=boot_levels.ORDERS if order == "both" else (order,),
         short=(False, True) if compare else (True,),
+        messages=boot_levels.MESSAGES if message == "both" else (message,),
+        symmetry=(False, True) if compare else (True,),
+        values=values,
         runs=runs,
         seed=secrets.randbits(32) if seed is None else seed,
     )
@@ -74,15 +88,18 @@ def _print(rows: list[dict[str, Any]], title: str) -> None:
     from crenel.cli.output import table
 
     dry = "bound_us" in rows[0]
-    header = ["slots", "order", "level", "raised", "EvalMod", "keys GiB", "plaintexts MiB", "workspace MiB"]
+    header = ["slots", "message", "order", "level", "raised", "EvalMod"]
+    header += ["keys GiB", "plaintexts MiB", "workspace MiB"]
     header += (
         ["launches", "GB", "GB DRAM", "us bound"] if dry else ["us", "us CPU", "error", "expected", "wrong"]
     )
     cells: list[list[str]] = []
     for row in rows:
         first = "CtS" if row["order"] == "coeff_to_slot_first" else "StC"
+        halved = ", half" if row["real_symmetry"] else ""
         cell = [
-            str(row["slots"]), first, f"{row['output']}{'' if row['short_raise'] else ', all primes'}",
+            str(row["slots"]), row["message"] + halved, first,
+            f"{row['output']}{'' if row['short_raise'] else ', all primes'}",
             str(row["raised_limbs"]), str(row["eval_mod_limbs"]), f"{row['key_bytes'] / 2**30:.2f}",
             f"{row['plaintext_bytes'] / 2**20:.0f}", f"{row['workspace_bytes'] / 2**20:.0f}",
         ]  # fmt: skip

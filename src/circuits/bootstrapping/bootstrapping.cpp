@@ -34,7 +34,7 @@ Ciphertext Bootstrapper::State::raise(const Ev& ev, const Ciphertext& a) const {
   meta.level = plan.raised();
   meta.scale = 1.0;
   meta.real = false;
-  if (plan.over_mod_raise()) {
+  if (raised_factor) {  // with OverModRaise
     const rlwe::Raised raised = encapsulation.over_raise(*s.stream, sparse.view(), plan.raised());
     watch::advance();
     stage.reset();

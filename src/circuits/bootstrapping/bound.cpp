@@ -70,7 +70,7 @@ ckks::ErrorBound member_bound(const ckks::Params& params, const BootstrapPlan& p
     square += p->rms * p->rms;
   square += std::pow(size * halves_error(m).rms, 2);
   // Real Gaussians have the tails of complex ones of twice the variance.
-  if (m.symmetric) square *= 2.0;
+  if (m.real_part) square *= 2.0;
   const ckks::NormBounds n(params, in.slots());
   ckks::ErrorBound out = ckks::with_errors(
       in, kMargin * n.noise(square / (2.0 * static_cast<double>(plan.options.slots))));

@@ -13,6 +13,8 @@ namespace {
 constexpr double kSame = 0.1;
 /// Below the best ratio two bits are lost for every step: nothing better comes after this much.
 constexpr double kPast = 1.5;
+/// What BootstrapSavings::real_symmetry costs at any ratio: errors of coefficients count twice.
+constexpr double kSymmetry = 0.55;
 
 }  // namespace
 
@@ -42,15 +44,21 @@ u32 best_message_ratio(const ckks::Params& params, BootstrapOptions options) {
         cat("no message ratio fits parameters whose q0 = 2^", params.log_q(0), " is their scale"),
         {{"highest", most}});
   std::vector<double> bits;  // of the ratios most, most - 1, ...
+  std::vector<bool> symmetric;
   double best = -1e9;
   for (u32 ratio = most; ratio >= 1; --ratio) {
     options.message_ratio = ratio;
-    bits.push_back(-std::log2(expected_error_of(params, plan_bootstrap(params, options), message)));
+    const BootstrapPlan plan = plan_bootstrap(params, options);
+    bits.push_back(-std::log2(expected_error_of(params, plan, message)));
+    symmetric.push_back(plan.symmetric);
     best = std::max(best, bits.back());
     if (bits.back() < best - kPast) break;
   }
   u32 first = 0;
   while (bits[first] < best - kSame) ++first;
+  // The largest ratio of all has no room for that: another where it costs no more than elsewhere.
+  for (u32 i = first; i < bits.size() && !symmetric[first]; ++i)
+    if (symmetric[i] && bits[i] >= best - kSymmetry) first = i;
   return most - first;
 }
 

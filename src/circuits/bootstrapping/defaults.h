@@ -16,7 +16,8 @@ inline BootstrapOptions with_any_ratio(BootstrapOptions options) {
 
 /// The message ratio whose expected largest slot error for such values is least, of those that the
 /// parameters allow; of ratios that are within a tenth of a bit of it the largest, which leaves the
-/// most room. ParameterError as plan_bootstrap throws it.
+/// most room; where half of a real vector's coefficients serve at another one, and the error is no
+/// larger than that costs anywhere, that one. ParameterError as plan_bootstrap throws it.
 u32 best_message_ratio(const ckks::Params& params, BootstrapOptions options);
 
 }  // namespace crenel::circuits

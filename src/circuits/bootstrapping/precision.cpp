@@ -147,9 +147,36 @@ StcVariance stc_variance(const BootstrapModel& m, const Message& message) {
     transform(w, m, level, largest, m.symmetric && largest == level.stages);
     last = rounding(m);
   }
-  if (m.symmetric)  // twice the real part, and the error of the conjugation's key switch
-    return {2.0 * w.noise * unit, (2.0 * last + rounding(m)) * unit};
   return {w.noise * unit, last * unit};
+}
+
+// The mean of the slots: the coefficient that is its own mirror image.
+double mean_of(const Message& message) {
+  switch (message.kind) {
+    case MessageKind::constant:
+    case MessageKind::bound:
+      return message.bound;
+    case MessageKind::uniform_unit:
+      return message.bound / 2.0;
+    case MessageKind::periodic:
+      return message.bound / std::sqrt(3.0 * message.period);
+    default:
+      return 0.0;
+  }
+}
+
+// A symmetric message's first factor of StC multiplies that coefficient by 1/2, in diagonals that
+// differ there from what repeats by a wave of amplitude a = entry / N. Rounded, all of the waves
+// are the same samples in another order: one error, real, in all slots. Its mean square is N / 12
+// from samples, of which each occurs twice, and what rounding does to the wave itself: harmonics
+// (2 / pi m) J_1(2 pi m a) sum up to 0.157 / sqrt(a).
+double mirror_error(const BootstrapModel& m, const Message& message) {
+  if (!m.symmetric) return 0.0;
+  const double log_gain = m.stc[0].log_gain.value_or(
+      (m.message_ratio + m.log_scale - reduced_scale(m)) / static_cast<double>(m.stc.size()));
+  const double n = std::exp2(m.log_n), entry = std::exp2(m.stc[0].log_ratio + log_gain);
+  const double wave = 0.157 * n / 2.0 * std::sqrt(n / entry);
+  return 2.0 * mean_of(message) * std::hypot(std::sqrt(n / 12.0), wave) / entry;
 }
 
 double raise_variance(const BootstrapModel& m) {
@@ -172,11 +199,20 @@ SlotError gaussian(double variance, u64 slots) {
   return {std::sqrt(variance), std::sqrt(variance) * maximum_factor(slots)};
 }
 
-// Of a symmetric message's slots the errors are real. Those of its coefficients come twice, so that
-// half of them have the variance that all of them have in another.
-SlotError noise(const BootstrapModel& m, double variance) {
-  const double factor = m.symmetric ? real_maximum_factor(m.slots) : maximum_factor(m.slots);
-  return {std::sqrt(variance), std::sqrt(variance) * factor};
+SlotError real_gaussian(double variance, u64 slots) {
+  return {std::sqrt(variance), std::sqrt(variance) * real_maximum_factor(slots)};
+}
+
+// Of coefficients. Half of the error is the real part's; of a symmetric message half of the
+// coefficients come twice, which is all of it.
+SlotError of_coefficients(const BootstrapModel& m, double variance) {
+  if (!m.real_part) return gaussian(variance, m.slots);
+  return real_gaussian(m.symmetric ? variance : variance / 2.0, m.slots);
+}
+
+// Of slots, before the conjugate is added: twice the real part.
+SlotError of_slots(const BootstrapModel& m, double variance) {
+  return m.real_part ? real_gaussian(2.0 * variance, m.slots) : gaussian(variance, m.slots);
 }
 
 SlotError fit_part(const BootstrapModel& m, const Message& message) {
@@ -190,7 +226,7 @@ SlotError fit_part(const BootstrapModel& m, const Message& message) {
                       message.kind == MessageKind::one_hot;
   const auto coefficients = fit_mod1(m.mod1);
   const FitError e = fit_error(spread ? m.mod1 : wide, coefficients);
-  SlotError out = noise(m, to_message(m, e.rms * e.rms));
+  SlotError out = of_coefficients(m, to_message(m, e.rms * e.rms));
   // The mean error is the same in every coefficient: its polynomial is 2 / (1 - zeta), large in the
   // slots next to 1, slot 0 above all: 2 d / pi for d coefficients.
   const double d = 2.0 * static_cast<double>(m.slots);
@@ -213,8 +249,10 @@ double maximum_factor(u64 slots) {
 double real_maximum_factor(u64 slots) {
   // The mean of the largest: the integral of the probability that it is above t.
   constexpr double kStep = 1.0 / 128;
+  constexpr u32 kSteps = 12 * 128;
   double mean = 0.5 * kStep;
-  for (double t = kStep; t < 12.0; t += kStep) {
+  for (u32 i = 1; i < kSteps; ++i) {
+    const double t = kStep * i;
     const double below = std::log1p(-std::erfc(t / std::numbers::sqrt2));
     mean -= kStep * std::expm1(static_cast<double>(slots) * below);
   }
@@ -245,11 +283,18 @@ PrecisionEstimate estimate_precision(const BootstrapModel& model, const Message&
   PrecisionEstimate p;
   p.sine = sine_error(member, message);
   p.fit = fit_part(member, message);
-  p.raise = noise(member, raise_variance(model) / pack);
-  p.cts = noise(member, cts_variance(model) / pack);
-  p.eval_mod = noise(member, mod1_variance(model) / pack);
-  p.stc = noise(member, stc.before * pack);
-  p.output = noise(member, stc.last * pack + unpack_variance(model));
+  p.raise = of_coefficients(member, raise_variance(model) / pack);
+  p.cts = of_coefficients(member, cts_variance(model) / pack);
+  p.eval_mod = of_coefficients(member, mod1_variance(model) / pack);
+  p.stc = of_slots(member, stc.before * pack);
+  const double mirror = mirror_error(model, message);
+  p.stc.rms = std::hypot(p.stc.rms, mirror);
+  p.stc.max += mirror;
+  // The conjugation's key switch errs in imaginary parts, too.
+  const double last = stc.last * pack + unpack_variance(model);
+  const double conjugation =
+      model.real_part ? 0.5 * rounding(model) * std::exp2(-2 * model.log_scale) : 0.0;
+  p.output = of_slots(member, last + conjugation);
   // The noises are independent Gaussians. The sine's error is of the same kind for random messages,
   // but the same number in every slot for constant-like ones: then the maxima add.
   double squares = 0.0, rms = p.sine.rms * p.sine.rms;

@@ -41,8 +41,10 @@ struct BootstrapModel {
   bool over_mod_raise = false;
   /// The conjugation after CtS acts on the ciphertext before the last rescale.
   bool conjugate_before_rescale = false;
-  /// A real message, made symmetric before ModRaise: the first half of the coefficients is all that
-  /// is there, and its conjugate is added at the end.
+  /// The conjugate is added at the end: errors are real, and those of slots come twice.
+  bool real_part = false;
+  /// With real_part, a message that was made symmetric before ModRaise: the first half of the
+  /// coefficients is all that is there.
   bool symmetric = false;
   /// StC first: log2 of the scale of the diagonals that join real and imaginary parts, if they do.
   std::optional<double> log_halves_scale = {};

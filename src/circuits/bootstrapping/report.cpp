@@ -87,6 +87,7 @@ BootstrapModel model_of(const ckks::Params& params, const BootstrapPlan& plan) {
   m.stc = transform_levels(params, o.slot_to_coeff_stages, plan.levels.slot_to_coeff,
                            plan.slot_to_coeff_factor);
   m.hoisted = o.keys == KeyMode::hoisted;
+  m.real_part = plan.real_part() && !plan.slot_to_coeff_first();
   m.symmetric = plan.symmetric;
   if (plan.join_halves()) m.log_halves_scale = std::log2(plan.halves_scale);
   return m;

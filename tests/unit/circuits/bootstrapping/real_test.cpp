@@ -101,6 +101,28 @@ TEST(RealBootstrap, IsWhereHalfIsEnough) {
   EXPECT_EQ(off.text().find("symmetric"), std::string::npos) << off.text();
 }
 
+// The ratio that is chosen has room for it where that costs no more than half a bit, which it does
+// at any ratio; constants at a scale of 40 bits want the largest one, which has none.
+TEST(RealBootstrap, RatioThatIsChosen) {
+  struct Row {
+    const char* params;
+    BootstrapValues values;
+    u32 ratio;
+    bool symmetric;
+  };
+  for (const Row& row : {Row{"boot40", BootstrapValues::centred, 6, true},
+                         Row{"boot40", BootstrapValues::constant, 10, false},
+                         Row{"boot35", BootstrapValues::unknown, 11, true},
+                         Row{"boot30", BootstrapValues::centred, 9, true}}) {
+    BootstrapOptions o;
+    o.message = BootstrapMessage::real;
+    o.values = row.values;
+    const auto plan = plan_bootstrap(ckks::Params::preset(row.params), o);
+    EXPECT_EQ(plan.options.message_ratio, row.ratio) << row.params;
+    EXPECT_EQ(plan.symmetric, row.symmetric) << row.params;
+  }
+}
+
 // The largest of real Gaussians on average: known for one and two, and drawn for more.
 TEST(RealBootstrap, LargestOfRealErrors) {
   EXPECT_NEAR(real_maximum_factor(1), std::sqrt(2.0 / std::numbers::pi), 1e-4);
@@ -141,8 +163,10 @@ class RealBootstrapping : public test::SchemeTest {
     // Noise times the secret has heavier tails than a Gaussian (see bootstrapping_test.cpp).
     EXPECT_LT(test::max_error(found, expected), std::max(4.0 * noise.max, 12.0 * rms));
     const double ratio = test::rms_error(found, expected) / rms;
-    EXPECT_LT(ratio, 1.4) << "measured / model";
-    EXPECT_GT(ratio, 0.6) << "measured / model";
+    // A mean has one error, the same in every run, of which the model knows the size alone.
+    const bool mean = kind == MessageKind::constant || kind == MessageKind::uniform_unit;
+    EXPECT_LT(ratio, mean ? 3.0 : 1.4) << "measured / model";
+    EXPECT_TRUE(mean || ratio > 0.6) << ratio << " measured / model";
   }
 };
 
