@@ -56,6 +56,8 @@ class Stand:
         refused("elements moved or repeated")
 
     def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):  # what protocols ask for
+            raise AttributeError(name)
         raise StateError(
             f"circuit: '{name}' of an array that is not computed yet, expected of a result of the circuit",
             {"found": name},
