@@ -116,6 +116,7 @@ def test_the_tables_above_name_every_method():
     plain = {"circuits", "context", "keys", "max_p_fail_log2", "p_fail_log2", "select", "take", "random"}
     plain |= {"compress", "decompress"}  # of every kind: test_tfhe_compressed.py
     plain |= {"steps", "step_table"}  # test_tfhe_steps.py
+    plain |= {"circuit", "circuit_rounds"}  # of programs: test_tfhe_programs.py
     methods = {n for n in dir(tfhe.Evaluator) if not n.startswith("_")}
     assert methods == plain | set(PAIRS) | set(ONE) | set(MANY)
     assert all(inspect.getdoc(getattr(tfhe.Evaluator, n)) for n in methods)

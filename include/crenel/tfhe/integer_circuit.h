@@ -15,8 +15,8 @@ namespace crenel::tfhe {
 
 /// A program of operations on integers and bits, described before it is run: inputs by their types,
 /// operations in order, outputs. IntegerEvaluator::run computes it on arrays, element by element.
-/// Operations have the names, the meaning and the errors of IntegerEvaluator's (gates, of Evaluator's). Copies share what
-/// was described.
+/// Operations have the names, the meaning and the errors of IntegerEvaluator's (gates, of
+/// Evaluator's). Copies share what was described.
 ///
 ///     IntegerCircuit circuit;
 ///     const auto payer = circuit.integers(64), payee = circuit.integers(64),

@@ -402,7 +402,7 @@ class Arithmetic:
 
     def _encrypted(self, x: _crenel.TfheCiphertext | int, pair: Pair) -> _crenel.TfheCiphertext:
         """A bit for gates: public ones as encryptions without noise."""
-        if isinstance(x, _crenel.TfheCiphertext):
+        if not isinstance(x, int):
             return x
         like = next(v for v in pair.values if isinstance(v, Ciphertext))
         return self._known(np.full(pair.shape, x), like)

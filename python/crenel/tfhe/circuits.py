@@ -56,6 +56,8 @@ class Stand:
         refused("elements moved or repeated")
 
     def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):  # what protocols ask for
+            raise AttributeError(name)
         raise StateError(
             f"circuit: '{name}' of an array that is not computed yet, expected of a result of the circuit",
             {"found": name},
@@ -82,8 +84,10 @@ class Description:
         for known, stand in self._inputs:
             if known is array:
                 return stand
-        integers = isinstance(array, _crenel.TfheIntegers)
-        value = self.circuit.integers(array.bits, array.signed) if integers else self.circuit.bit()
+        if isinstance(array, _crenel.TfheIntegers):
+            value = self.circuit.integers(array.bits, array.signed)
+        else:
+            value = self.circuit.bit()
         self._inputs.append((array, Stand(value, self.size)))
         return self._inputs[-1][1]
 

@@ -119,11 +119,12 @@ class _Describing(Evaluator):
         refused("operations of messages")
 
     def _stand(self, array: EncryptedArray) -> BoundCiphertext | BoundIntegers:
-        shape = self._description.shape
-        data: Any = stretched(array._data, array.shape, shape, self._context.params.slots)
-        stand: Any = self._description.input(data)
+        shape, slots = self._description.shape, self._context.params.slots
+        stand: Any  # in place of data
         if isinstance(array, Integers):
+            stand = self._description.input(stretched(array._data, array.shape, shape, slots))
             return bound(self, Integers(self._context, stand, shape))
+        stand = self._description.input(stretched(array._data, array.shape, shape, slots))
         return bound(self, Ciphertext(self._context, stand, shape, array.dtype))
 
     def circuit(self, program: Callable[..., T], *arrays: EncryptedArray) -> T:

@@ -124,43 +124,62 @@ void compress_column(Circuit& circuit, std::vector<Blocks>& next, std::size_t co
   }
 }
 
-// Most that columns may hold so that so many rounds, of bins of 15 that become 3 here and 3 in the
-// next column, leave 15 at most: 15, 30, 75, 180, ... Of these the largest below `most`.
-i64 target_below(i64 most) {
-  i64 target = kMessages - 1;
-  for (i64 next = target; next < most; next = next / 6 * (kMessages - 1)) target = next;
-  return target;
-}
+// What one round adds up: bins of a column, and the terms that stay.
+struct Reduction {
+  std::vector<std::vector<Blocks>> bins;
+  std::vector<Blocks> left;
+  i64 most = 0;  // of all columns afterwards
+};
 
-// No column above `target`, with as few look-ups as that takes.
-std::vector<Blocks> reduced(Circuit& circuit, std::vector<Blocks> terms, i64 target) {
-  const std::size_t n = terms.size();
-  std::vector<Blocks> next(n);
+// No column above `target`, if that goes, with as few look-ups as that takes.
+Reduction planned(const std::vector<Blocks>& terms, i64 target) {
+  Reduction found{std::vector<std::vector<Blocks>>(terms.size()), terms, 0};
   i64 incoming = 0;
-  for (std::size_t j = 0; j < n; ++j) {
-    Blocks left = std::move(terms[j]);
+  for (std::size_t j = 0; j < terms.size(); ++j) {
+    Blocks& left = found.left[j];
     std::stable_sort(left.begin(), left.end(),
                      [](const Sum& a, const Sum& b) { return a.high > b.high; });
     i64 high = incoming + high_of(left);
     incoming = 0;
-    while (high > target && !left.empty()) {
-      // up to 7 has both results of one rotation; up to 15 takes two
-      const i64 full = high - target <= 4 ? 7 : kMessages - 1;
+    while (high > target) {
       Blocks bin, rest;
       i64 held = 0;
-      for (const Sum& term : left) {
-        const bool fits = held + term.high <= full;
-        (fits ? bin : rest).push_back(term);
-        if (fits) held += term.high;
-      }
+      const auto fill = [&](i64 full) {
+        bin.clear(), rest.clear(), held = 0;
+        for (const Sum& term : left) {
+          const bool fits = held + term.high <= full;
+          (fits ? bin : rest).push_back(term);
+          if (fits) held += term.high;
+        }
+      };
+      // up to 7 has both results of one rotation; up to 15 takes two
+      if (high - target <= 4) fill(7);
+      if (held <= 3) fill(kMessages - 1);
       if (held <= 3) break;
-      compress(circuit, next, j, bin);
+      found.bins[j].push_back(std::move(bin));
       high -= held - 3;
       incoming += held >> 2;
       left = std::move(rest);
     }
-    next[j].insert(next[j].end(), left.begin(), left.end());
+    found.most = std::max(found.most, high);
   }
+  return found;
+}
+
+// One round towards columns of 15, which `most` exceeds. Bins of 15 become 3 here and 3 in the next
+// column, so 30, 75, 180, ... are how much may be left for one, two, three rounds more: the least
+// of them that goes, or what comes nearest to the largest below `most`.
+std::vector<Blocks> reduced(Circuit& circuit, const std::vector<Blocks>& terms, i64 most) {
+  i64 target = kMessages - 1;
+  Reduction plan = planned(terms, target);
+  for (i64 next = target; plan.most > target; target = next) {
+    next = target / 6 * (kMessages - 1);
+    if (next >= most) break;
+    plan = planned(terms, next);
+  }
+  std::vector<Blocks> next = std::move(plan.left);
+  for (std::size_t j = 0; j < next.size(); ++j)
+    for (const Blocks& bin : plan.bins[j]) compress(circuit, next, j, bin);
   return next;
 }
 
@@ -196,8 +215,7 @@ Blocks add_columns(Circuit& circuit, std::vector<Blocks> terms, Form form) {
     }
     if (done) break;
     if (form != Form::lean) {
-      terms = most < kMessages ? settled(circuit, terms)
-                               : reduced(circuit, std::move(terms), target_below(most));
+      terms = most < kMessages ? settled(circuit, terms) : reduced(circuit, terms, most);
       continue;
     }
     std::vector<Blocks> next(n);

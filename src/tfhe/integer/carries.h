@@ -12,10 +12,10 @@ using Last = std::function<u64(u64)>;
 /// `last` has it. Columns hold at most 6, the last one 14. Lean: a ripple, n rotations in n rounds,
 /// as a column with its carry is at most 7 and one rotation gives its block and the next carry.
 /// Fast: the carries into all columns at once (spans.h). Middle: into every other column, whose
-/// rotation gives that of the next. Look-ups and rounds of an addition of n columns, middle and fast
-/// (where sums of 34 squared factors are too many, in brackets): n = 4: 7, 3 and 8, 2 (9, 4 and 10,
-/// 3); 8: 18, 4 and 19, 3 (22, 5 and 24, 3); 16: 39, 5 and 46, 3 (50, 5 and 56, 4); 32: 86, 5 and
-/// 98, 4 (107, 6 and 128, 4). Look-ups of one column share rotations.
+/// rotation gives that of the next. Look-ups and rounds of an addition of n columns, middle and
+/// fast (where sums of 34 squared factors are too many, in brackets): n = 4: 7, 3 and 8, 2 (9, 4
+/// and 10, 3); 8: 18, 4 and 19, 3 (22, 5 and 24, 3); 16: 39, 5 and 46, 3 (50, 5 and 56, 4); 32: 86,
+/// 5 and 98, 4 (107, 6 and 128, 4). Look-ups of one column share rotations.
 Blocks propagate(Circuit& circuit, const Blocks& columns, Form form, const Last& last = {},
                  bool carry_in = false);
 

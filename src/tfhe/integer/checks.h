@@ -20,8 +20,8 @@ void check_count(u32 count, u32 bits);
 /// Of a shift by encrypted counts: StateError for signed ones.
 void check_shift_count(bool is_signed);
 [[noreturn]] void refuse_zero_divisor();
-/// Blocks of the entries of a public table, words_of(bits) words each, for an index of so many bits;
-/// StateError for a signed one.
+/// Blocks of the entries of a public table, words_of(bits) words each, for an index of so many
+/// bits; StateError for a signed one.
 std::vector<std::vector<u8>> table_of(u32 index_bits, bool index_signed,
                                       std::span<const u64> entries, u32 bits, bool is_signed);
 

@@ -112,8 +112,9 @@ class IntegerCircuit::Recorder {
   }
 
   /// `name` and `parameters` say what `build` does.
-  std::vector<Value> operation(ContentKey name, std::vector<Ref> operands, std::vector<Type> types,
-                               State::Build build, Kind kind = Kind::other) {
+  std::vector<Value> operation(const ContentKey& name, std::vector<Ref> operands,
+                               std::vector<Type> types, State::Build build,
+                               Kind kind = Kind::other) {
     ContentKey& recipe = state_.recipe;
     recipe.add(u64(name.text().size())).add(std::span(name.text())).add(u64(operands.size()));
     for (const Ref& ref : operands) {
@@ -129,19 +130,19 @@ class IntegerCircuit::Recorder {
     return values;
   }
   template <class Build>
-  Value one(ContentKey name, std::vector<Ref> operands, Type type, const Build& build,
+  Value one(const ContentKey& name, std::vector<Ref> operands, Type type, const Build& build,
             Kind kind = Kind::other) {
     return operation(
-        std::move(name), std::move(operands), {type},
+        name, std::move(operands), {type},
         [build](Circuit& circuit, Form form, const Results& in) {
           return Results{build(circuit, form, in)};
         },
         kind)[0];
   }
   template <class Build>
-  Pair two(ContentKey name, std::vector<Ref> operands, Type first, Type second,
+  Pair two(const ContentKey& name, std::vector<Ref> operands, Type first, Type second,
            const Build& build) {
-    const auto values = operation(std::move(name), std::move(operands), {first, second}, build);
+    const auto values = operation(name, std::move(operands), {first, second}, build);
     return {values[0], values[1]};
   }
 

@@ -15,15 +15,15 @@ Blocks add(Circuit& circuit, const Blocks& a, const Blocks& b, Form form);
 /// The last block as `last` has it (propagate()).
 Blocks subtract(Circuit& circuit, const Blocks& a, const Blocks& b, Form form,
                 const Last& last = {});
-/// bit ? a + b : a, and bit ? a - b : a. Fast does not wait for the bit: carries of the sum are found
-/// meanwhile, and the look-up that would add the carry in gives b_j + carry or 0, which is
+/// bit ? a + b : a, and bit ? a - b : a. Fast does not wait for the bit: carries of the sum are
+/// found meanwhile, and the look-up that would add the carry in gives b_j + carry or 0, which is
 /// added to a_j by one more. So two rounds behind the bit and the carries, whichever are later; a
 /// round more where the set's max_norm2 is below 27. Lean and middle add what is left of b.
 Blocks add_where(Circuit& circuit, const Sum& bit, const Blocks& a, const Blocks& b, Form form);
 Blocks subtract_where(Circuit& circuit, const Sum& bit, const Blocks& a, const Blocks& b,
                       Form form);
 /// n^2 look-ups for the products, about half as many to add them (8 bits: 25 in all, 4 rounds; 16:
-/// 109, 6; 32: 443, 8; 64: 1732, 10; fast, sums of 25 squared factors). No look-up for a block of
+/// 108, 6; 32: 442, 8; 64: 1707, 9; fast, sums of 25 squared factors). No look-up for a block of
 /// a known factor: its digits in {-1, 0, 1, 2} scale the blocks of the other.
 Blocks multiply(Circuit& circuit, const Blocks& a, const Blocks& b, Form form);
 /// The digits of all products of two blocks, by columns, for add_columns().

@@ -55,7 +55,7 @@ Spans::Spans(Circuit& circuit, const Blocks& columns, bool carry_in)
     values_.push_back(x - 3);
   }
   for (u32 j = 0; j + 1 < values_.size(); j += 2)
-    pairs_ = pairs_ && terms({column(j), column(j + 1)});
+    pairs_ = pairs_ && !terms({column(j), column(j + 1)}).empty();
 }
 
 Spans::Part Spans::column(u32 j) const { return {values_[j], true, kFree}; }
@@ -102,9 +102,9 @@ u32 Spans::round_of(const Sum& value) const {
   return round;
 }
 
-// Nothing where one look-up does not read the parts. States are looked up with the weights that
+// States are looked up with the weights that
 // they have in the next wider span, whose sums share them, unless that makes too much noise.
-std::optional<std::vector<Spans::Term>> Spans::terms(const Parts& parts) const {
+std::vector<Spans::Term> Spans::terms(const Parts& parts) const {
   std::vector<Term> terms;
   i64 below = 0;
   for (const Part& part : parts) {
@@ -138,10 +138,10 @@ std::optional<std::vector<Spans::Term>> Spans::terms(const Parts& parts) const {
 
 Sum Spans::joined(const Parts& parts) {
   const auto found = terms(parts);
-  assert(found);
+  assert(!found.empty());
   Sum sum;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto& [factor, scale] = (*found)[i];
+    const auto& [factor, scale] = found[i];
     const Sum value = parts[i].is_column
                           ? parts[i].value
                           : circuit_.look_up_signed(parts[i].value, [scale = scale](i64 v) {
@@ -153,7 +153,7 @@ Sum Spans::joined(const Parts& parts) {
 }
 
 Spans::Parts Spans::fitted(Parts parts) {
-  if (terms(parts)) return parts;
+  if (!terms(parts).empty()) return parts;
   u32 last = 0;
   for (const Part& part : parts) last = std::max(last, ready(part));
   for (const bool hurried : {true, false}) {
@@ -162,7 +162,7 @@ Spans::Parts Spans::fitted(Parts parts) {
       if (count == 1 && !first->is_column) continue;  // is one state already
       Parts rest(parts.begin(), first);
       rest.push_back({});  // as a state
-      if (!terms(rest)) continue;
+      if (terms(rest).empty()) continue;
       Parts top(first, parts.end());
       u32 round = 0;
       for (const Part& part : top) round = std::max(round, ready(part));

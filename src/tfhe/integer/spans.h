@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -33,8 +32,8 @@ Signed leading_sign(Circuit& circuit, std::vector<Signed> numbers);
 /// (leading_sign) read the same spans.
 class Spans {
  public:
-  /// Columns of 0..6, the first of 0..7 where nothing comes in. Where the set's max_norm2 does not allow 4 v_1 + v_0, spans are of single
-  /// columns, of four, of sixteen.
+  /// Columns of 0..6, the first of 0..7 where nothing comes in. Where the set's max_norm2 does not
+  /// allow 4 v_1 + v_0, spans are of single columns, of four, of sixteen.
   Spans(Circuit& circuit, const Blocks& columns, bool carry_in);
 
   /// What comes into column j: 0 or `one`, j up to the number of columns (then: what leaves all).
@@ -45,14 +44,14 @@ class Spans {
   u32 widest(u32 j) const;
 
  private:
+  static constexpr u32 kFree = ~u32(0);  ///< of a span that no wider one has
   /// Neighbouring columns, by a number with their sign.
   struct Part {
     Sum value;
     bool is_column = false;  ///< read as it is, else by a look-up of its sign
     u32 position = kFree;    ///< among the four that the next span has
   };
-  using Parts = std::vector<Part>;       // least significant first
-  static constexpr u32 kFree = ~u32(0);  // of a span that no wider one has
+  using Parts = std::vector<Part>;  // least significant first
 
   const Part& span(u32 level, u32 index);
   Part column(u32 j) const;
@@ -66,7 +65,8 @@ class Spans {
   struct Term {
     i64 factor = 1, scale = 1;
   };
-  std::optional<std::vector<Term>> terms(const Parts& parts) const;
+  /// Of parts that one look-up reads; of others none.
+  std::vector<Term> terms(const Parts& parts) const;
   u32 round_of(const Sum& value) const;
   u32 ready(const Part& part) const { return round_of(part.value) + (part.is_column ? 0 : 1); }
 

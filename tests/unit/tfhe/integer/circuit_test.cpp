@@ -335,9 +335,9 @@ TEST(TfheRadixCircuit, StatedCosts) {
     multiply(c, x, y, Form::fast);
   };
   expect_cost("mul", 8, {25, 4}, product);
-  expect_cost("mul", 16, {109, 6}, product);
-  expect_cost("mul", 32, {443, 8}, product);
-  expect_cost("mul", 64, {1732, 10}, product);
+  expect_cost("mul", 16, {108, 6}, product);
+  expect_cost("mul", 32, {442, 8}, product);
+  expect_cost("mul", 64, {1707, 9}, product);
   const auto comparison = [](Comparison comparison, Form form) {
     return [=](Circuit& c, const Blocks& x, const Blocks& y) {
       compare(c, comparison, x, y, false, form);
