@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdlib>
 
 namespace crenel::tfhe::radix {
 
@@ -66,6 +67,7 @@ Sum operator*(i64 factor, const Sum& a) {
 Sum Circuit::input(i64 high) {
   Node node;
   node.input = inputs_++;
+  node.high = static_cast<u32>(high);
   nodes_.push_back(node);
   Sum sum;
   sum.terms = {{static_cast<u32>(nodes_.size() - 1), 1}};
@@ -90,8 +92,38 @@ u64 Circuit::bytes() const {
   return sum;
 }
 
+// The loudest node times its factor as the sum of few look-ups that multiply it, each with an error
+// of its own.
+Sum Circuit::quieter(const Sum& x) {
+  Sum sum = x;
+  while (sum.norm2() > max_norm2_) {
+    const auto loudest = std::max_element(
+        sum.terms.begin(), sum.terms.end(),
+        [](const auto& a, const auto& b) { return std::abs(a.second) < std::abs(b.second); });
+    Sum node;
+    node.terms = {{loudest->first, 1}};
+    node.high = nodes_[loudest->first].high;
+    const i64 most = (kMessages - 1) / std::max<i64>(node.high, 1);  // that a look-up multiplies by
+    const i64 factor = loudest->second, sign = factor < 0 ? -1 : 1;
+    assert(most > 1 && factor * sign > 1);
+    if (most == 1 || factor * sign == 1) break;
+    sum.terms.erase(loudest);
+    i64 left = factor * sign;
+    while (left > 0) {
+      const i64 times = std::min(left, most);
+      sum = sum + sign * look_up(node, [=](u64 v) { return static_cast<u64>(times) * v; });
+      left -= times;
+    }
+  }
+  sum.low = x.low, sum.high = x.high;
+  return sum;
+}
+
 Sum Circuit::add_node(const Sum& x, Node node, i64 least, i64 most) {
-  assert(x.norm2() <= max_norm2_);
+  if (x.norm2() > max_norm2_) {
+    const Sum quiet = quieter(x);
+    if (!quiet.same_value(x)) return add_node(quiet, std::move(node), least, most);
+  }
   u64 hash = x.hash();
   for (const u8 entry : node.table) hash = mixed(hash, entry);
   u32 at = static_cast<u32>(nodes_.size());
@@ -102,10 +134,12 @@ Sum Circuit::add_node(const Sum& x, Node node, i64 least, i64 most) {
   });
   if (equal != last) {
     at = equal->second;
+    nodes_[at].high = std::max(nodes_[at].high, static_cast<u32>(most));
   } else {
     for (const auto& [input, factor] : x.terms)
       node.round = std::max(node.round, nodes_[input].round + 1);
     node.argument = x;
+    node.high = static_cast<u32>(most);
     known_.emplace(hash, at);
     rounds_ = std::max(rounds_, node.round);
     nodes_.push_back(std::move(node));

@@ -69,6 +69,7 @@ class Circuit {
     Table table{};  ///< whole where is_signed(), else its first half
     u32 input = 0;  ///< number of the input, when round is 0
     u32 round = 0;  ///< 0: input; look-ups of round t need rounds below t only
+    u32 high = 0;   ///< values are 0..high
 
     bool is_signed() const { return argument.low < 0; }
   };
@@ -78,8 +79,9 @@ class Circuit {
   Blocks inputs(u32 count);  ///< blocks of 2 bits
 
   /// f(x). Folded without a look-up where f is constant on the range of x, or the identity on a
-  /// node; one node for equal arguments and tables. x must lie in 0..15 with norm2 <= max_norm2()
-  /// (asserted).
+  /// node; one node for equal arguments and tables. x must lie in 0..15 (asserted). Where its norm2
+  /// exceeds max_norm2(), as of nodes that several operands have in common, those with the largest
+  /// factors are multiplied by look-ups of their own first.
   Sum look_up(const Sum& x, const std::function<u64(u64)>& f);
   /// f(x), whose values span 15 at most, of any x that takes 16 values or fewer; or of x in -15..15
   /// where f(v) + f(v - 16) is the same for all v in 1..15 that both occur with (asserted), as of
@@ -97,6 +99,7 @@ class Circuit {
 
  private:
   Sum add_node(const Sum& x, Node node, i64 least, i64 most);
+  Sum quieter(const Sum& x);
 
   std::vector<Node> nodes_;
   std::unordered_multimap<u64, u32> known_;  ///< look-ups by a hash of argument and table

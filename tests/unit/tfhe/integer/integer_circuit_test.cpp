@@ -1,6 +1,9 @@
 // Several operations as one circuit: against the operations one by one, what they share, errors.
 #include "crenel/tfhe/integer_circuit.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "crenel/core/error.h"
 #include "support/integer_world.h"
 #include "support/radix_model.h"
@@ -104,6 +107,62 @@ TEST(TfheIntegerCircuit, OperationsShareRoundsAndLookUps) {
   for (const CircuitForm form : {CircuitForm::lean, CircuitForm::fast}) {
     const IntegerCost alone = integer_cost("sub", 64, false, form, 1, 132, 66);
     EXPECT_EQ(difference.cost(form, 1, 132, 66).rounds, alone.rounds);
+  }
+}
+
+// Operands that have blocks or bits in common, as of an extended sign, whose errors are one: sums of
+// them are as quiet as any other (RadixModel).
+TEST(TfheIntegerCircuit, ValuesThatMeetAgain) {
+  test::Rng rng = test::test_rng();
+  for (const u32 bits : {2u, 4u, 8u}) {
+    const u32 wide = 24;
+    const u64 mask = width_mask(bits), wide_mask = width_mask(wide);
+    std::vector<u64> a, b;
+    test::integer_pairs(a, b, bits, 60, rng);
+    IntegerCircuit c;
+    const Value x = c.integers(bits), y = c.integers(bits);
+    const Value bit = c.compare(Comparison::less, x, y);
+    const auto extended = [&](const Value& v) {
+      return c.convert(c.convert(v, bits, true), wide, true);
+    };
+    const Value sx = c.convert(x, bits, true), far = c.convert(sx, wide, true), by = extended(y);
+    for (const Value& output :
+         {c.select(bit, c.convert(bit, bits, false), y), c.select(bit, x, c.bit_not(x)),
+          c.add(y, c.select(bit, c.convert(bit, bits, false), u64(0))),
+          c.sub(y, c.select(bit, c.bit_not(y), u64(0))), c.min(x, c.bit_not(x)), far,
+          c.div(far, by), c.add(far, by), c.mul(far, u64(0x777777)), c.leading_zeros(far),
+          c.shift_left(c.convert(far, wide, false), c.convert(far, wide, false))})
+      c.output(output);
+    c.output(c.select(bit, bit, c.compare(Comparison::equal, x, y)));
+    c.output(c.compare(Comparison::less, far, c.bit_not(far)));
+    c.output(c.compare(Comparison::equal, far, by));
+    for (const double norm2 : {25.0, 30.0, 66.0})
+      for (const radix::Form form : radix::kAllForms) {
+        const auto found = computed(c, form, norm2, {a, b}, bits);
+        for (std::size_t i = 0; i < a.size(); ++i) {
+          SCOPED_TRACE(cat(a[i], ", ", b[i], " of ", bits, " bits, form ", int(form)));
+          const u64 less = a[i] < b[i], not_a = ~a[i] & mask;
+          const i64 s = as_signed(a[i], bits), t = as_signed(b[i], bits);
+          const auto word = [&](i64 v) { return static_cast<u64>(v) & wide_mask; };
+          ASSERT_EQ(found[0][i], less ? 1 : b[i]);
+          ASSERT_EQ(found[1][i], less ? a[i] : not_a);
+          ASSERT_EQ(found[2][i], (b[i] + less) & mask);
+          ASSERT_EQ(found[3][i], (less ? b[i] - (~b[i] & mask) : b[i]) & mask);
+          ASSERT_EQ(found[4][i], std::min(a[i], not_a));
+          ASSERT_EQ(found[5][i], word(s));
+          if (t != 0) {
+            const i64 floored = s / t - ((s % t != 0 && (s < 0) != (t < 0)) ? 1 : 0);
+            ASSERT_EQ(found[6][i], word(floored));
+          }
+          ASSERT_EQ(found[7][i], word(s + t));
+          ASSERT_EQ(found[8][i], word(s * 0x777777));
+          ASSERT_EQ(found[9][i], u64(std::countl_zero(word(s)) - 40));
+          ASSERT_EQ(found[10][i], word(s) < wide ? word(s) << word(s) & wide_mask : 0);
+          ASSERT_EQ(found[11][i], u64(a[i] <= b[i]));
+          ASSERT_EQ(found[12][i], u64(s < 0));
+          ASSERT_EQ(found[13][i], u64(s == t));
+        }
+      }
   }
 }
 
