@@ -2,6 +2,7 @@
 #include "crenel/tfhe/integer_circuit.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "crenel/core/error.h"
 #include "tfhe/gate_table.h"
@@ -30,6 +31,11 @@ namespace {
 
 constexpr Type kBit{};
 
+u64 next_id() {
+  static std::atomic<u64> last{0};
+  return ++last;
+}
+
 [[noreturn]] void refuse(const char* what, const std::string& found, const std::string& expected) {
   throw StateError(cat("circuit, ", what, ": ", found, ", expected ", expected),
                    {{"found", found}, {"expected", expected}});
@@ -41,6 +47,8 @@ std::string IntegerCircuit::Type::name() const {
   return is_bit() ? std::string("bits")
                   : cat(is_signed ? "signed" : "unsigned", " integers of ", bits, " bits");
 }
+
+IntegerCircuit::State::State() : id(next_id()) {}
 
 Blocks IntegerCircuit::State::build(Circuit& circuit, Form form, const Results& given) const {
   std::vector<bool> needed(nodes.size(), false);
@@ -80,14 +88,14 @@ class IntegerCircuit::Recorder {
 
   Value value(u32 node, u32 part) const {
     Value value;
-    value.circuit_ = &state_;
+    value.circuit_ = state_.id;
     value.node_ = node;
     value.part_ = part;
     value.type_ = state_.nodes[node].types[part];
     return value;
   }
   Ref ref(const Value& value) const {
-    if (value.circuit_ != &state_)
+    if (value.circuit_ != state_.id)
       refuse("operand", "a value of another circuit", "one of this circuit");
     return {value.node_, value.part_, false, {}};
   }

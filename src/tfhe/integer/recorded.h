@@ -33,6 +33,10 @@ struct IntegerCircuit::State {
     std::vector<Type> types;
   };
 
+  State();
+
+  /// Of all circuits that the process ever has: a value may outlive its own.
+  const u64 id;
   std::vector<Node> nodes;
   std::vector<Type> inputs, output_types;
   std::vector<Ref> outputs;

@@ -303,6 +303,12 @@ TEST_P(TfheIntegerCircuits, Refusals) {
   const Value z = one.integers(4);
   EXPECT_THROW(c.add(x, z), StateError);
   EXPECT_THROW(c.output(z), StateError);
+  Value of_the_past;
+  EXPECT_THROW(c.output(of_the_past), StateError);
+  of_the_past = IntegerCircuit().integers(4);
+  IntegerCircuit in_its_place;  // and, as a rule, at its address
+  in_its_place.integers(4);
+  EXPECT_THROW(in_its_place.output(of_the_past), StateError);
   EXPECT_THROW(run(one, {&a}), ParameterError);
   one.output(one.add(z, u64(1)));
   EXPECT_THROW(run(one, {}), ParameterError);
