@@ -33,7 +33,7 @@ def wide_enough() -> Iterator[tuple[openfhe.BinFHEContext, int]]:
     """Contexts that hold the messages, and log2 of the modulus that each was asked with; the cheaper first.
 
     An arbitrary function takes two messages a coefficient of the ring, whose degree by default holds 8: it
-    is asked for. Up to 2^11 the large modulus has 27 bits, beyond it 54.
+    is asked for. Asked with 2^11 the large modulus has 27 bits, with more 54.
     """
     for log_n in (11, 12, 13):
         for log_q in (11, 12):
