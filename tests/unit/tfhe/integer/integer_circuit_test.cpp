@@ -110,8 +110,8 @@ TEST(TfheIntegerCircuit, OperationsShareRoundsAndLookUps) {
   }
 }
 
-// Operands that have blocks or bits in common, as of an extended sign, whose errors are one: sums of
-// them are as quiet as any other (RadixModel).
+// Operands that have blocks or bits in common, as of an extended sign, whose errors are one: sums
+// of them are as quiet as any other (RadixModel).
 TEST(TfheIntegerCircuit, ValuesThatMeetAgain) {
   test::Rng rng = test::test_rng();
   for (const u32 bits : {2u, 4u, 8u}) {
