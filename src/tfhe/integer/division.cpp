@@ -19,11 +19,12 @@ Blocks above(Circuit& circuit, const Blocks& d, u64 one) {
   return any;
 }
 
-// Blocks that a known divisor has; of others all.
+// Blocks that a known divisor has; of others all, as they may be 0, and leave the whole dividend.
 u32 significant(const Blocks& d) {
-  u32 count = count_of(d);
-  while (count > 1 && d[count - 1].is_constant() && d[count - 1].constant == 0) --count;
-  return count;
+  const auto is_known = [](const Sum& block) { return block.is_constant(); };
+  u32 count = std::all_of(d.begin(), d.end(), is_known) ? count_of(d) : 0;
+  while (count > 0 && d[count - 1].constant == 0) --count;
+  return count > 0 ? count : count_of(d);
 }
 
 u64 low_block(u64 v) { return v & 3; }

@@ -234,12 +234,17 @@ Sum compare(Circuit& circuit, Comparison comparison, const Blocks& a, const Bloc
 Blocks select(Circuit& circuit, const Sum& condition, const Blocks& a, const Blocks& b) {
   Blocks out;
   for (u32 j = 0; j < count_of(a); ++j) {
-    if (a[j].is_constant() || b[j].is_constant()) {
-      const bool known_a = a[j].is_constant();
+    const bool known_a = a[j].is_constant();
+    if (known_a || b[j].is_constant()) {
+      const Sum& other = known_a ? b[j] : a[j];
       const u64 known = static_cast<u64>((known_a ? a : b)[j].constant);
-      out.push_back(circuit.look_up((known_a ? b : a)[j] + condition, [=](u64 v) {
-        return (v >= kCondition) == known_a ? known : v % kCondition;
-      }));
+      const auto chosen = [=](u64 v, u64 x) { return (v >= kCondition) == known_a ? known : x; };
+      if (other.is_constant()) {
+        const u64 x = static_cast<u64>(other.constant);
+        out.push_back(circuit.look_up(condition, [=](u64 v) { return chosen(v, x); }));
+      } else {
+        out.push_back(circuit.look_up(other + condition, [=](u64 v) { return chosen(v, v & 3); }));
+      }
       continue;
     }
     // 3 + (condition ? a - b : 0), then b again; the second look-up removes b's noise
