@@ -110,7 +110,8 @@ Blocks shift(Circuit& circuit, const Blocks& a, const Blocks& count, Direction d
   const u32 enough = around ? 2 * count_of(count) : static_cast<u32>(std::bit_width(2 * n - 1));
   Count bits = bits_of(circuit, count, std::min(enough, 2 * count_of(count)));
   const Sum sign = fill == Fill::sign ? sign_of(circuit, a) : Sum(0);
-  if (fill == Fill::sign && !bits.beyond.is_constant())  // all stages leave nothing but the sign
+  const bool within = bits.beyond.is_constant() && bits.beyond.constant == 0;
+  if (fill == Fill::sign && !within)  // all stages leave nothing but the sign
     for (Sum& flag : bits.stages)
       flag = circuit.look_up(flag + bits.beyond, [](u64 v) -> u64 { return v != 0 ? 4 : 0; });
   Blocks out = a;

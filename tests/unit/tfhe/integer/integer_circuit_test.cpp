@@ -126,7 +126,7 @@ TEST(TfheIntegerCircuit, ValuesThatMeetAgain) {
       return c.convert(c.convert(v, bits, true), wide, true);
     };
     const Value sx = c.convert(x, bits, true), far = c.convert(sx, wide, true), by = extended(y);
-    // known blocks at the top, of both choices, and of a divisor that may be 0
+    // known blocks at the top: of both choices, of a divisor that may be 0, of a count that is not
     const Value ux = c.convert(x, wide, false), uy = c.convert(y, wide, false);
     for (const Value& output :
          {c.select(bit, c.convert(bit, bits, false), y), c.select(bit, x, c.bit_not(x)),
@@ -135,7 +135,7 @@ TEST(TfheIntegerCircuit, ValuesThatMeetAgain) {
           c.div(far, by), c.add(far, by), c.mul(far, u64(0x777777)), c.leading_zeros(far),
           c.shift_left(c.convert(far, wide, false), c.convert(far, wide, false)),
           c.add(c.select(bit, ux, uy), c.select(bit, uy, ux)),
-          c.rem(ux, c.convert(bit, wide, false))})
+          c.rem(ux, c.convert(bit, wide, false)), c.shift_right(far, c.bit_not(c.count_ones(x)))})
       c.output(output);
     c.output(c.select(bit, bit, c.compare(Comparison::equal, x, y)));
     c.output(c.compare(Comparison::less, far, c.bit_not(far)));
@@ -164,9 +164,10 @@ TEST(TfheIntegerCircuit, ValuesThatMeetAgain) {
           ASSERT_EQ(found[10][i], word(s) < wide ? word(s) << word(s) & wide_mask : 0);
           ASSERT_EQ(found[11][i], a[i] + b[i]);
           ASSERT_EQ(found[12][i], less ? 0 : a[i]);
-          ASSERT_EQ(found[13][i], u64(a[i] <= b[i]));
-          ASSERT_EQ(found[14][i], u64(s < 0));
-          ASSERT_EQ(found[15][i], u64(s == t));
+          ASSERT_EQ(found[13][i], s < 0 ? wide_mask : 0);
+          ASSERT_EQ(found[14][i], u64(a[i] <= b[i]));
+          ASSERT_EQ(found[15][i], u64(s < 0));
+          ASSERT_EQ(found[16][i], u64(s == t));
         }
       }
   }
