@@ -128,9 +128,10 @@ def _latency(data: Json) -> str:
         """Assumed: limbs divide to within one; what a launch takes besides its work does not ("compute" of
         many GPUs is little else); every exchange crosses the network once, all adapters at a time, then
         NVLink; of divisions that goes beside the key switch before ("beside": the time that this saves,
-        below 0 where its further launch costs more), and nothing else hides anything. "By NCCL" is the same with a collective call for each exchange
-        between domains. Devices are built for up to sixteen GPUs of one host (`Device("cuda:0+1")`);
-        **limbs across domains are not built**, for what this table says."""
+        below 0 where its further launch costs more), and nothing else hides anything. "By NCCL" is the
+        same with a collective call for each exchange between domains. Devices are built for up to sixteen
+        GPUs of one host (`Device("cuda:0+1")`); **limbs across domains are not built**, for what
+        this table says."""
     )
     header = [*SHAPE, "compute, ms", "NVLink, ms", "network, ms", "beside, ms", "ms"]
     header += ["times one GPU", "ms by NCCL"]

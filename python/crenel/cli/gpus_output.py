@@ -59,7 +59,8 @@ def planned(rows: Sequence[Any], alone: float, link: str) -> None:
         (
             *(str(r.domain), str(r.hosts), str(r.gpus), f"{r.rate:,.0f}", f"{r.speedup:,.1f}"),
             *(f"{1e3 * r.latency:.2f}", f"{alone / r.latency:.2f}", f"{1e3 * r.compute:.2f}"),
-            *(f"{1e3 * r.nvlink:.2f}", f"{1e3 * r.network:.2f}", f"{1e3 * r.beside:.2f}", f"{1e3 * r.nccl:.2f}"),
+            *(f"{1e3 * r.nvlink:.2f}", f"{1e3 * r.network:.2f}", f"{1e3 * r.beside:.2f}"),
+            f"{1e3 * r.nccl:.2f}",
             "yes" if r.assumed else "no",
         )
         for r in rows
