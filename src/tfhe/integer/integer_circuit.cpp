@@ -2,6 +2,7 @@
 #include "crenel/tfhe/integer_circuit.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "crenel/core/error.h"
 #include "tfhe/gate_table.h"
@@ -80,14 +81,14 @@ class IntegerCircuit::Recorder {
 
   Value value(u32 node, u32 part) const {
     Value value;
-    value.circuit_ = &state_;
+    value.circuit_ = state_.id;
     value.node_ = node;
     value.part_ = part;
     value.type_ = state_.nodes[node].types[part];
     return value;
   }
   Ref ref(const Value& value) const {
-    if (value.circuit_ != &state_)
+    if (value.circuit_ != state_.id)
       refuse("operand", "a value of another circuit", "one of this circuit");
     return {value.node_, value.part_, false, {}};
   }
@@ -215,7 +216,10 @@ auto of_one(F f) {
 
 }  // namespace
 
-IntegerCircuit::IntegerCircuit() : state_(std::make_shared<State>()) {}
+IntegerCircuit::IntegerCircuit() : state_(std::make_shared<State>()) {
+  static std::atomic<u64> made{0};
+  state_->id = ++made;
+}
 
 Value IntegerCircuit::integers(u32 bits, bool is_signed) {
   radix::check_bits(bits);

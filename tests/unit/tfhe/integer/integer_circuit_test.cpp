@@ -1,6 +1,8 @@
 // Several operations as one circuit: against the operations one by one, what they share, errors.
 #include "crenel/tfhe/integer_circuit.h"
 
+#include <optional>
+
 #include "crenel/core/error.h"
 #include "support/integer_world.h"
 #include "support/radix_model.h"
@@ -244,6 +246,17 @@ TEST_P(TfheIntegerCircuits, Refusals) {
   const Value z = one.integers(4);
   EXPECT_THROW(c.add(x, z), StateError);
   EXPECT_THROW(c.output(z), StateError);
+  EXPECT_THROW(c.add(Value(), x), StateError);
+  for (int times = 0; times < 16; ++times) {  // whose memory the next circuit may have
+    std::optional<IntegerCircuit> gone(std::in_place);
+    Value last = gone->integers(4);
+    for (int i = 0; i < 8; ++i) last = gone->add(last, u64(1));
+    gone.reset();
+    IntegerCircuit next;
+    next.integers(4);
+    EXPECT_THROW(next.add(last, u64(1)), StateError);
+    EXPECT_THROW(next.output(last), StateError);
+  }
   EXPECT_THROW(run(one, {&a}), ParameterError);
   one.output(one.add(z, u64(1)));
   EXPECT_THROW(run(one, {}), ParameterError);
