@@ -159,6 +159,26 @@ def test_an_upload_whose_time_was_over_begins_anew(live, tmp_path, monkeypatch):
     service.delete_keys(key)
 
 
+def test_a_key_file_that_changes_while_it_is_sent(live, tmp_path, monkeypatch):
+    """Cut: the call ends, and the whole file goes on from there. What is added behind is not sent."""
+    m = made()
+    monkeypatch.setattr("crenel.client_uploads.CHUNK", 1 << 16)
+    service = client.connect(live.url, live.token)
+    file = tmp_path / "keys"
+    m.spec.keygen("cpu").evaluation_keys(m.spec).save(file)
+    whole = file.read_bytes()
+
+    def becomes(data: bytes):
+        return lambda done, total, what: file.write_bytes(data) if done >= 2 << 16 else None
+
+    with pytest.raises(SerializationError, match=rf"ends before byte \d+, expected {len(whole)} bytes"):
+        service.upload(file, m.spec.program, progress=becomes(whole[: 1 << 16]))
+    file.write_bytes(whole)
+    key = service.upload(file, m.spec.program, progress=becomes(whole + bytes(1 << 17)))
+    assert not service._places
+    service.delete_keys(key)
+
+
 def test_what_the_client_says_is_what_the_service_sends():
     """The client's types of JSON have the members of the service's models, of the same types."""
     pairs = {
