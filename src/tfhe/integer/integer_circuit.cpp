@@ -65,6 +65,10 @@ Blocks IntegerCircuit::State::build(Circuit& circuit, Form form, const Results& 
     Results operands;
     for (const Ref& ref : node.operands) operands.push_back(blocks_of(ref));
     results[i] = node.build(circuit, form, operands);
+    // What an operation gives are blocks. It may know less of them: look-ups are composed for all
+    // of a range, also where not all of it occurs.
+    for (std::size_t part = 0; part < results[i].size(); ++part)
+      for (Sum& block : results[i][part]) block = block.within(0, node.types[part].is_bit() ? 1 : 3);
   }
   Blocks all;
   for (const Ref& ref : outputs) {
