@@ -25,7 +25,7 @@ bool takes_pairs(const Circuit& circuit) {
 // factor * bit where each of `others` and that are quiet enough for a look-up, as they are where none
 // reads a node of the bit; else by a look-up of the bit.
 Sum scaled(Circuit& circuit, i64 factor, const Sum& bit, const Blocks& others) {
-  const Sum product = factor * bit;
+  Sum product = factor * bit;
   const bool quiet = std::all_of(others.begin(), others.end(), [&](const Sum& other) {
     return (other + product).norm2() <= circuit.max_norm2();
   });
