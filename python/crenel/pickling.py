@@ -86,6 +86,9 @@ INSTEAD |= dict.fromkeys(
     _NUMBERS,
 )
 INSTEAD |= dict.fromkeys(("FhecoreUnit", "TfheIntegerEvaluator", "TfheMessageEvaluator"), _KEYS)
+INSTEAD |= dict.fromkeys(
+    ("TfheCircuitValue", "TfheIntegerCircuit"), "send the program: ev.circuit in the worker describes it anew"
+)
 OPTIONS = (
     "slots",
     "message_ratio",
