@@ -127,7 +127,7 @@ def load_tfhe_params(data: bytes) -> TfheParams:
 
 
 def load_options(values: tuple) -> BootstrapOptions:
-    """Options of a bootstrap that were pickled: their values, in the order of OPTIONS, which grows at its end.
+    """Options of a bootstrap that were pickled: their values, in the order of OPTIONS, which only grows.
     What an earlier version did not know is as by default. Raises SerializationError for more values, those
     of a later version."""
     if len(values) > len(OPTIONS):
