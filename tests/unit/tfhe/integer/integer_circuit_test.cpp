@@ -13,7 +13,6 @@
 namespace crenel::tfhe {
 namespace {
 
-using test::as_signed;
 using test::width_mask;
 using Value = IntegerCircuit::Value;
 
