@@ -22,7 +22,7 @@ bool takes_pairs(const Circuit& circuit) {
   return circuit.max_norm2() >= kPairNorm2;
 }
 
-// factor * bit where the sums of it and each of `others` are quiet enough for a look-up, as they are
+// factor * bit where its sums with all of `others` are quiet enough for a look-up, as they are
 // where none reads a node of the bit; else by a look-up of the bit.
 Sum scaled(Circuit& circuit, i64 factor, const Sum& bit, const Blocks& others) {
   Sum product = factor * bit;
