@@ -12,6 +12,7 @@ import subprocess
 import sys
 import types
 import typing
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import numpy as np
@@ -177,6 +178,19 @@ def test_a_key_file_that_changes_while_it_is_sent(live, tmp_path, monkeypatch):
     key = service.upload(file, m.spec.program, progress=becomes(whole + bytes(1 << 17)))
     assert not service._places
     service.delete_keys(key)
+
+
+def test_keys_that_two_threads_rotate(live):
+    """One after the other: the session has what the service has."""
+    m = made()
+    session = client.Session(client.connect(live.url, live.token), m.spec, m.spec.keygen("cpu"))
+    first = session.send_keys()
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda _: session.rotate_keys(), range(2)))
+    assert len({first, *found}) == 3 and session.key in found
+    held = session.service.keys()
+    assert {session.key} == {k["key"] for k in held} & {first, *found}
+    session.service.delete_keys(session.key)
 
 
 def test_what_the_client_says_is_what_the_service_sends():
