@@ -33,6 +33,7 @@ struct IntegerCircuit::State {
     std::vector<Type> types;
   };
 
+  u64 id = 0;  ///< of this circuit alone, for as long as the process runs
   std::vector<Node> nodes;
   std::vector<Type> inputs, output_types;
   std::vector<Ref> outputs;
