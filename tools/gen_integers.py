@@ -146,9 +146,9 @@ def transfer() -> str:
     *single, (_, whole) = steps()
     apart = [count for _, rounds in single for count in rounds]
     return (
-        f"Of 64 bits that is {len(whole)} rounds of {', '.join(map(str, whole))} bootstraps. One by one the "
-        f"operations are {len(apart)}, of {', '.join(map(str, apart))}. On one {known.device} their look-ups "
-        f"take {1e3 * known.circuit(whole):.1f} ms and {1e3 * known.circuit(apart):.1f} ms by "
+        f"Of 64 bits that is {len(whole)} rounds of {', '.join(map(str, whole))} bootstraps; one after "
+        f"the other the operations take {len(apart)}, of {', '.join(map(str, apart))}. On one {known.device} "
+        f"their look-ups take {1e3 * known.circuit(whole):.1f} ms and {1e3 * known.circuit(apart):.1f} ms by "
         f"`{known.source}`; many at a time take the lean form either way.\n"
     )
 

@@ -127,10 +127,11 @@ def _latency(data: Json) -> str:
     assumed = prose(
         """Assumed: limbs divide to within one; what a launch takes besides its work does not ("compute" of
         many GPUs is little else); every exchange crosses the network once, all adapters at a time, then
-        NVLink; of divisions that goes beside the key switch before ("beside"), and nothing else hides
-        anything. "By NCCL" is the same with a collective call for each exchange
-        between domains. Devices are built for up to sixteen GPUs of one host (`Device("cuda:0+1")`);
-        **limbs across domains are not built**, for what this table says."""
+        NVLink; of divisions that goes beside the key switch before ("beside": the time that this saves,
+        below 0 where its further launch costs more), and nothing else hides anything. "By NCCL" is the
+        same with a collective call for each exchange between domains. Devices are built for up to sixteen
+        GPUs of one host (`Device("cuda:0+1")`); **limbs across domains are not built**, for what
+        this table says."""
     )
     header = [*SHAPE, "compute, ms", "NVLink, ms", "network, ms", "beside, ms", "ms"]
     header += ["times one GPU", "ms by NCCL"]
@@ -146,14 +147,15 @@ def _answers(data: Json) -> str:
     free = max(
         alone[r["domain"]] / (r["compute"] + r["nvlink"] - r["beside"]) for r in across if r["domain"] >= 8
     )
-    sizes = sorted({r["domain"] for r in across if r["latency"] > one})
+    slower = [r for r in across if r["latency"] > one]
     end = next(r for r in rows if (r["domain"], r["hosts"]) == (max(alone), 1))
     verdict = "never pay" if gain < 1 else "pay in some rows"
-    small = " or ".join(map(str, sizes)) or "no"
+    most = max((r["domain"] for r in slower), default=0)
+    worse = f"{len(slower)} of {len(across)} rows" + (f", of up to {most} GPUs a domain," if most else "")
     limbs = prose(
         f"""* **Limbs across domains {verdict}, by this account.** More domains of the same GPUs make one
-        bootstrap at best {gain:.2f} times as fast as one of them alone; with {small} GPUs a domain it
-        takes longer than one GPU does by itself. A network that costs nothing would make domains of
+        bootstrap at best {gain:.2f} times as fast as one of them alone; in {worse} it takes longer
+        than one GPU does by itself. A network that costs nothing would make domains of
         eight or more at best {free:.2f} times as fast: what launches take does not divide.
         [Decision](../design/0016-several-devices.md)."""
     )

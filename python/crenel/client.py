@@ -14,6 +14,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import threading
 import time
 import uuid
 import weakref
@@ -294,17 +295,20 @@ class Session:
         """Hash of the evaluation keys that the service holds."""
         self._file = file
         self._folder: Path | None = None  # of keys that have no file and were not sent yet
+        self._sending = threading.RLock()  # one set of keys at a time: others would share its file
 
     def send_keys(self, *, progress: bool | Callback = False) -> str:
         """Makes the evaluation keys where no file has them, and sends them where the service has not. Where
         that was stopped before, it goes on. Returns their hash. Raises as `Service.upload`."""
-        return self._send(self._file or self._unsent("first"), None, progress)
+        with self._sending:
+            return self._send(self._file or self._unsent("first"), None, progress)
 
     def rotate_keys(self, *, progress: bool | Callback = False) -> str:
         """New evaluation keys of the same secret key in the place of the old ones, which serve until the new
         ones are there. Where that was stopped before, it goes on. Returns their hash. Raises as
         `Service.upload`."""
-        return self._send(self._unsent("next"), self.key or None, progress)
+        with self._sending:
+            return self._send(self._unsent("next"), self.key or None, progress)
 
     def _unsent(self, name: str) -> Path:
         """Where such keys are until they are sent, or the session ends."""

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
-from crenel.errors import NotFoundError, StateError
+from crenel.errors import NotFoundError, SerializationError, StateError
 from crenel.progress_bar import Callback
 
 if TYPE_CHECKING:
@@ -80,7 +80,13 @@ class Upload:
 
     def _next(self, place: str, offset: int) -> int:
         self._file.seek(offset)
-        data = self._file.read(self._chunk)
+        data = self._file.read(min(self._chunk, self._size - offset))
+        if not data:  # the service would wait for the rest for ever
+            raise SerializationError(
+                f"the key file ends before byte {offset}, expected {self._size} bytes: it was changed while "
+                "it was sent",
+                {"found": self._file.seek(0, 2), "expected": self._size},
+            )
         headers = {
             "Tus-Resumable": TUS, "Upload-Offset": str(offset),
             "Content-Type": "application/offset+octet-stream",

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from crenel import _crenel
 from crenel._crenel import BootstrapOptions, Optimisations, Params, TfheParams
-from crenel.errors import UnsupportedError
+from crenel.errors import SerializationError, UnsupportedError
 
 
 class NotPicklableError(UnsupportedError, TypeError):
@@ -86,6 +86,9 @@ INSTEAD |= dict.fromkeys(
     _NUMBERS,
 )
 INSTEAD |= dict.fromkeys(("FhecoreUnit", "TfheIntegerEvaluator", "TfheMessageEvaluator"), _KEYS)
+INSTEAD |= dict.fromkeys(
+    ("TfheCircuitValue", "TfheIntegerCircuit"), "send the program: ev.circuit in the worker describes it anew"
+)
 OPTIONS = (
     "slots",
     "message_ratio",
@@ -124,8 +127,16 @@ def load_tfhe_params(data: bytes) -> TfheParams:
 
 
 def load_options(values: tuple) -> BootstrapOptions:
-    """Options of a bootstrap that were pickled: their values, in the order of OPTIONS."""
-    return BootstrapOptions(**dict(zip(OPTIONS, values, strict=True)))
+    """Options of a bootstrap that were pickled: their values, in the order of OPTIONS, which only grows.
+    What an earlier version did not know is as by default. Raises SerializationError for more values, those
+    of a later version."""
+    if len(values) > len(OPTIONS):
+        raise SerializationError(
+            f"pickled options of a bootstrap have {len(values)} values, expected at most {len(OPTIONS)}: a "
+            "later version wrote them",
+            {"found": len(values), "expected": len(OPTIONS)},
+        )
+    return BootstrapOptions(**dict(zip(OPTIONS, values, strict=False)))
 
 
 def load_optimisations(off: list[str]) -> Optimisations:

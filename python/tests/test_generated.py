@@ -66,3 +66,19 @@ def test_what_is_stale_is_named(generated, monkeypatch, tmp_path, capsys, fix):
     assert len(programs) == len(generated.MADE) and all(("--check" in c) != fix for c in programs)
     monkeypatch.setattr(generated, "stage_package", lambda: None)
     assert generated.check(fix) == [] and "the package is not built" in capsys.readouterr().out
+
+
+def test_a_stub_without_its_extension_and_a_folder_that_cannot_be_written(generated, monkeypatch, tmp_path):
+    stub = tmp_path / "crenel" / "_crenel.pyi"
+    stub.parent.mkdir()
+    stub.write_text("")
+    monkeypatch.setattr(generated.typed, "installed_stub", lambda: stub)
+    monkeypatch.setattr(generated, "SITE", tmp_path / "site")
+    assert generated.stage_package() is None and not (tmp_path / "site").exists()
+    (stub.parent / "_crenel.abi3.so").write_bytes(b"")
+    assert generated.stage_package() == generated.stage_package() == tmp_path / "site"
+    assert (tmp_path / "site" / "crenel" / "_crenel.abi3.so").is_symlink()
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(generated, "SITE", tmp_path / "file" / "site")
+    with pytest.raises(generated.Stop, match="cannot be written, remove it"):
+        generated.stage_package()

@@ -10,6 +10,7 @@ from pool_world import require, seeded
 
 import crenel
 from crenel import analyze, ckks, gpus, gpus_beside
+from crenel.cli import gpus as command
 from crenel.cli import main
 from crenel.launch_times import LaunchTimes, load_launch_times, work
 
@@ -191,6 +192,15 @@ def test_the_command_prints_and_writes(tmp_path, capfd):
         for count in (most + 1, 10**18):
             assert main(["gpus", "toy-boot40", "--domain", "8", option, str(count)]) == 2
             assert f"{count}, expected at most {most}" in capfd.readouterr().err
+
+
+def test_the_account_of_the_command_has_what_goes_beside(one):
+    """On several GPUs divisions read what a key switch wrote: both passes follow it, which one GPU saves."""
+
+    def beside(records):
+        return sum(gpus_beside._divided_next(records, i) for i in range(len(records) - 2))
+
+    assert beside(command._account("toy-boot40").records) > beside(one[0])
 
 
 def test_the_benchmark_of_pools(tmp_path, capfd):

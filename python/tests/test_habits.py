@@ -177,6 +177,14 @@ def test_options_travel():
     assert all(getattr(pickle.loads(pickle.dumps(options)), k) == v for k, v in given.items())
 
 
+def test_options_of_other_versions():
+    """What an earlier version did not know is as by default; what a later one knows more is refused."""
+    load, (values,) = copyreg.dispatch_table[ckks.BootstrapOptions](ckks.BootstrapOptions(message="real"))
+    assert repr(load(values[:13])) == repr(ckks.BootstrapOptions(message="real"))
+    with pytest.raises(crenel.SerializationError, match=f"have {len(values) + 1} values.*later version"):
+        load((*values, True))
+
+
 def test_a_fit_says_what_to_send(world):
     with pytest.raises(crenel.UnsupportedError, match="coefficients"):
         pickle.dumps(world.ev.chebyshev(np.exp, -1, 1, 3))

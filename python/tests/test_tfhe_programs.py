@@ -101,6 +101,28 @@ def test_several_devices(fresh):
     np.testing.assert_array_equal(client.decrypt(found[2]), x >= z)
 
 
+def test_values_of_a_circuit_that_has_ended():
+    """Kept by a program: refused in the next one, whose memory may be the same."""
+    world = tfhe_world("toy-lut4", "cpu")
+    a = world.client.encrypt([1, 2], dtype="uint4")
+    kept = []
+
+    def keep(ev, x):
+        y = x + 1 + x
+        kept.append(y + y)
+        return y
+
+    for _ in range(8):
+        world.ev.circuit_rounds(keep, a)
+        for call in (world.ev.circuit, world.ev.circuit_rounds):
+            with pytest.raises(StateError, match="not computed yet, expected one that is there"):
+                call(lambda ev, x: x + 1, kept[-1])
+        with pytest.raises(StateError, match="another circuit"):
+            world.ev.circuit_rounds(lambda ev, x: x + kept[-1], a)
+        with pytest.raises(StateError, match="another circuit"):
+            world.ev.circuit_rounds(lambda ev, x: kept[-1], a)
+
+
 def test_refusals():
     world = tfhe_world("toy-lut4", "cpu")
     ev, client = world.ev, world.client
@@ -114,6 +136,8 @@ def test_refusals():
         ev.circuit(lambda ev, m: m, message)
     with pytest.raises(StateError, match="another evaluator"):
         ev.circuit(lambda _, a: ev.add(a, a), a)
+    with pytest.raises(StateError, match="call circuit of the evaluator that the program was given"):
+        ev.circuit(lambda _, a: ev.circuit(lambda inner, x: x + x, a), a)
     with pytest.raises(TypeError, match="returns encrypted arrays.*int"):
         ev.circuit(lambda ev, a: (a + 1, 3), a)
     with pytest.raises(TypeError, match="returns encrypted arrays"):
@@ -125,6 +149,7 @@ def test_refusals():
         lambda ev, a: ev.any(a > 1),
         lambda ev, a: ev.refresh(a > 1),
         lambda ev, a: ev.random(2, "uint4"),
+        lambda ev, a: ev.circuit_rounds(lambda inner, x: x + 1, a),
         lambda ev, a: a + np.zeros((2, 2), dtype=np.uint8),
     ):
         with pytest.raises(UnsupportedError, match="^circuit: .*before the circuit or after it"):

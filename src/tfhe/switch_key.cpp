@@ -150,9 +150,10 @@ device::Need key_memory(const Context::State& home, const KeyRequest& request) {
 void expect_possible(const Context::State& home, const KeyRequest& request) {
   if (request.lists) expect_lists(home);
   if (request.packing && home.plan.rests_extracted())
-    throw UnsupportedError(cat("packing with '", home.params.name(), "', whose ciphertexts rest ",
-                               "under the extracted key, expected a set without groups"),
-                           {{"name", home.params.name()}, {"key", "packing"}});
+    throw UnsupportedError(
+        cat("keys for pack with '", home.params.name(), "', whose ciphertexts rest ",
+            "under the extracted key, expected a set without groups"),
+        {{"name", home.params.name()}, {"key", "packing"}});
 }
 
 u64 key_bytes(const Context& context, const KeyRequest& request) {

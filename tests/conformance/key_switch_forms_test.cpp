@@ -272,8 +272,8 @@ TEST_P(KeySwitchForms, Divided) {
     auto pair = make_pair(device_, s.log_n, s.chain.primes);
     const Table in_candidate = prepared(pair.candidate, s),
                 in_reference = prepared(pair.reference, s);
-    const LimbScalars lift = scalars(pair.ring(), rng, s.window(), true);
-    const std::vector<LimbScalars> factors{scalars(pair.ring(), rng, s.window(), true)};
+    const LimbScalars lift = random_scalars(pair.ring(), rng, s.window(), true);
+    const std::vector<LimbScalars> factors{random_scalars(pair.ring(), rng, s.window(), true)};
     ++turn;
     for (const bool rescales : {false, true}) {
       const LimbSet left = rescales ? LimbSet::range(s.begin + 1, s.end - 1) : s.window();

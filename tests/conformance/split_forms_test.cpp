@@ -138,7 +138,7 @@ TEST_P(SplitForms, BeforeADivision) {
     device::set_optimisations(*device_, device::Optimisations().without(off));
     const u64 element = rng() % (u64(2) << s.log_n) | 1;
     const u32 form = u32(rng() % 3), interruption = u32(rng() % 6);
-    const LimbScalars lift = scalars(level.pair.ring(), rng, s.window(), true);
+    const LimbScalars lift = random_scalars(level.pair.ring(), rng, s.window(), true);
     const std::vector<TestPoly> polys{level.poly(2, s.extended()), level.poly(2, quotient),
                                       level.poly(2, s.extended()), level.poly(2, quotient),
                                       level.poly(2, s.window()),   level.key()};
@@ -194,7 +194,7 @@ TEST_P(SplitForms, SumsBeforeADivision) {
     const auto candidate = divide(level.pair.candidate), reference = divide(level.pair.reference);
     const u32 giants = 1 + u32(rng() % 3), divided = u32(rng() % giants), first = u32(rng() % 2);
     const auto grid = grid_case(rng, giants, 2, s.log_n, Presence::some);
-    const LimbScalars special = scalars(level.pair.ring(), rng, s.window(), true);
+    const LimbScalars special = random_scalars(level.pair.ring(), rng, s.window(), true);
     const std::vector<u64> elements{1, rng() % (u64(2) << s.log_n) | 3};
     std::vector<TestPoly> polys;
     for (u32 g = 0; g < giants; ++g) polys.push_back(level.poly(2, s.extended()));

@@ -77,7 +77,9 @@ TEST(DryBundles, EveryFormStatesTheSameProducts) {
           // Words of a key serve the rows of a block, or four rows whose bundles are made ahead.
           const u32 rows = ahead ? (batch == 1 ? 1 : 4) : shapes[shape].rows;
           EXPECT_EQ(t.streamed_bytes, (batch + rows - 1) / rows * key);
-          if (!ahead) EXPECT_EQ(t.launches, 2u);
+          if (!ahead) {
+            EXPECT_EQ(t.launches, 2u);
+          }
         }
       }
     }

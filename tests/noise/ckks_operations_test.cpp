@@ -149,7 +149,6 @@ TEST(Noise, LevelAdjustmentIsOneRescaleOrTwo) {
   // The terminal primes of the 40-bit cycle go 0, 4, 2 as the level falls: where the target has no
   // more of them than the level after one rescale, one is enough; the rest is dropping limbs.
   auto& w = noise_world();
-  const auto& p = w.params();
   struct Case {
     u32 from, to;
     std::vector<u32> rescales;

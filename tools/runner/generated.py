@@ -50,14 +50,19 @@ COMPILED = {"integration_tests": "TheoryPages.*", "unit_tests": "TfheParams.Refe
 
 
 def stage_package() -> Path | None:
-    """A folder with the installed extension and the Python of this tree; None where nothing is installed."""
+    """A folder with the installed extension and the Python of this tree; None where none is installed. Stop
+    where the folder cannot be written."""
     stub = typed.installed_stub()
-    if stub is None:
+    if stub is None or not any(stub.parent.glob("_crenel*.so")):
         return None
-    shutil.rmtree(SITE, ignore_errors=True)
-    shutil.copytree(ROOT / "python" / "crenel", SITE / "crenel", ignore=shutil.ignore_patterns("_crenel*"))
-    for file in stub.parent.glob("_crenel*"):
-        (SITE / "crenel" / file.name).symlink_to(file)
+    try:
+        shutil.rmtree(SITE, ignore_errors=True)
+        source = ROOT / "python" / "crenel"
+        shutil.copytree(source, SITE / "crenel", ignore=shutil.ignore_patterns("_crenel*"))
+        for file in stub.parent.glob("_crenel*"):
+            (SITE / "crenel" / file.name).symlink_to(file)
+    except OSError as error:
+        raise Stop(f"generated files: {SITE} cannot be written, remove it: {error}") from None
     return SITE
 
 

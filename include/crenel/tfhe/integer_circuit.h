@@ -46,7 +46,7 @@ class IntegerCircuit {
 
    private:
     friend class IntegerCircuit;
-    u64 circuit_ = 0;  ///< State::id
+    u64 circuit_ = 0;  // State::id, which no later circuit has, as an address may
     u32 node_ = 0, part_ = 0;
     Type type_;
   };

@@ -128,7 +128,9 @@ def _account(parameters: str) -> _Account:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
         params = ckks.preset(parameters, allow_insecure=True)
-    context = ckks.Context(params, device="cuda:dry")
+    # Devices of several parts make what is dropped first, in launches of its own (`dropped_first`).
+    device = crenel.Device("cuda:dry", crenel.Optimisations(divided_rows=False))
+    context = ckks.Context(params, device)
     client = context.keygen()
     keys = client.evaluation_keys(bootstrap=True)
     boot = context.bootstrapper(keys)

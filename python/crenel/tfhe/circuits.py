@@ -84,6 +84,12 @@ class Description:
         for known, stand in self._inputs:
             if known is array:
                 return stand
+        if not isinstance(array, Data):
+            raise StateError(
+                "circuit: an array that another circuit has not computed yet, expected one that is there; "
+                "within a program, call circuit of the evaluator that the program was given",
+                {"found": "not computed yet", "expected": "an encrypted array"},
+            )
         if isinstance(array, _crenel.TfheIntegers):
             value = self.circuit.integers(array.bits, array.signed)
         else:

@@ -130,3 +130,7 @@ class _Describing(Evaluator):
     def circuit(self, program: Callable[..., T], *arrays: EncryptedArray) -> T:
         """Part of the circuit around it."""
         return program(self, *(bound(self, array) for array in arrays))
+
+    def circuit_rounds(self, program: Callable[..., T], *arrays: EncryptedArray) -> tuple[int, ...]:
+        """UnsupportedError: what a part would take alone is not what it adds."""
+        refused("the rounds of a part")

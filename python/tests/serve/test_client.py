@@ -12,6 +12,7 @@ import subprocess
 import sys
 import types
 import typing
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import numpy as np
@@ -157,6 +158,39 @@ def test_an_upload_whose_time_was_over_begins_anew(live, tmp_path, monkeypatch):
     key = service.upload(file, m.spec.program, progress=lambda *row: told.append(row))
     assert told[1][0] == 1 << 16 and told[-1][0] == file.stat().st_size and not service._places
     service.delete_keys(key)
+
+
+def test_a_key_file_that_changes_while_it_is_sent(live, tmp_path, monkeypatch):
+    """Cut: the call ends, and the whole file goes on from there. What is added behind is not sent."""
+    m = made()
+    monkeypatch.setattr("crenel.client_uploads.CHUNK", 1 << 16)
+    service = client.connect(live.url, live.token)
+    file = tmp_path / "keys"
+    m.spec.keygen("cpu").evaluation_keys(m.spec).save(file)
+    whole = file.read_bytes()
+
+    def becomes(data: bytes):
+        return lambda done, total, what: file.write_bytes(data) if done >= 2 << 16 else None
+
+    with pytest.raises(SerializationError, match=rf"ends before byte \d+, expected {len(whole)} bytes"):
+        service.upload(file, m.spec.program, progress=becomes(whole[: 1 << 16]))
+    file.write_bytes(whole)
+    key = service.upload(file, m.spec.program, progress=becomes(whole + bytes(1 << 17)))
+    assert not service._places
+    service.delete_keys(key)
+
+
+def test_keys_that_two_threads_rotate(live):
+    """One after the other: the session has what the service has."""
+    m = made()
+    session = client.Session(client.connect(live.url, live.token), m.spec, m.spec.keygen("cpu"))
+    first = session.send_keys()
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda _: session.rotate_keys(), range(2)))
+    assert len({first, *found}) == 3 and session.key in found
+    held = session.service.keys()
+    assert {session.key} == {k["key"] for k in held} & {first, *found}
+    session.service.delete_keys(session.key)
 
 
 def test_what_the_client_says_is_what_the_service_sends():

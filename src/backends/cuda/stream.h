@@ -96,10 +96,17 @@ class CudaStream : public device::Stream {
     besider_.store(beside ? std::this_thread::get_id() : std::thread::id(),
                    std::memory_order_relaxed);
   }
-  /// What a key switch makes first (device::MadeFirst), null: nothing. Only the thread that gathers
-  /// on a stream of several parts queues key switches on those of its parts.
-  device::MadeFirst* made_first() const { return made_first_; }
-  void make_first(device::MadeFirst* first) { made_first_ = first; }
+  /// What the calling thread's next key switch makes first (device::MadeFirst), null: nothing.
+  /// Others may queue hoisted sums meanwhile, which gather nothing.
+  device::MadeFirst* made_first() const {
+    const bool own = first_maker_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+    return own ? made_first_ : nullptr;
+  }
+  void make_first(device::MadeFirst* first) {
+    made_first_ = first;
+    first_maker_.store(first != nullptr ? std::this_thread::get_id() : std::thread::id(),
+                       std::memory_order_relaxed);
+  }
 
   /// Adds to the account, in the stage that the calling thread has open.
   void state(device::Account& account, device::LaunchRecord record) const;
@@ -119,7 +126,8 @@ class CudaStream : public device::Stream {
 
  private:
   std::atomic<std::thread::id> besider_{};
-  device::MadeFirst* made_first_ = nullptr;
+  std::atomic<std::thread::id> first_maker_{};
+  device::MadeFirst* made_first_ = nullptr;  ///< that thread's
   GpuModel model_;
 };
 

@@ -18,9 +18,10 @@ constexpr std::size_t kMost = std::size_t(32) << 20;
 
 // What fails leaves all as it was.
 const Rooms::Room* Rooms::next(std::size_t bytes, std::size_t bytes_after) {
-  if (bytes > kMost || stream_.exchanges_by() == device::ExchangeBy::events) return nullptr;
-  const std::size_t needed = std::max(bytes, bytes_after);
-  if (bytes_ < needed || words_.empty()) {
+  if (stream_.exchanges_by() == device::ExchangeBy::events) return nullptr;
+  const bool fits = bytes <= kMost;
+  const std::size_t needed = std::max(fits ? bytes : 0, bytes_after);
+  if ((fits || needed != 0) && (bytes_ < needed || words_.empty())) {
     Room memory[2], meeting;
     std::vector<void*> words;
     for (u32 p = 0; p < stream_.count(); ++p) {
@@ -35,7 +36,7 @@ const Rooms::Room* Rooms::next(std::size_t bytes, std::size_t bytes_after) {
     bytes_ = needed;
     if (words_.empty()) meeting_ = std::move(meeting), words_ = std::move(words);
   }
-  return &rooms_[turn_++ % 2];
+  return fits ? &rooms_[turn_++ % 2] : nullptr;
 }
 
 bool Exchange::can_go_beside(const SplitStream& stream, const Gathered& what) {

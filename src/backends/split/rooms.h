@@ -23,12 +23,15 @@ class Rooms {
 
   /// Whether all exchanges so far met inside kernels.
   bool met_inside() const { return met_inside_; }
+  /// Nobody gathers while it lives.
+  std::unique_lock<ForkMutex> held() { return std::unique_lock(mutex_); }
 
  private:
   friend class Exchange;
   using Room = std::vector<device::Buffer>;  ///< by part
-  /// The next room, of at least so many bytes, and as large as the next one needs; null where
-  /// exchanges of this size use other memory.
+  /// The next room, of at least so many bytes; null where exchanges of this size use other memory.
+  /// Either way rooms are as large as the one behind it needs: who gathers beside other work cannot
+  /// take memory that this work still uses.
   const Room* next(std::size_t bytes, std::size_t bytes_after);
 
   SplitStream& stream_;
@@ -54,8 +57,8 @@ class Exchange {
       return u64(shape.polys()) * order.size() * sizeof(u32) << shape.log_n;
     }
   };
-  /// `rooms`: used unless an exchange of this size has memory of its own. `after`: of the exchange
-  /// that comes behind this one, without anybody's between.
+  /// `rooms`: used unless an exchange of this size has memory of its own. `bytes_after`: of the
+  /// exchange that comes behind this one, without anybody's between.
   Exchange(SplitStream& stream, Rooms& rooms, const Gathered& what, std::size_t bytes_after = 0);
   /// Behind `before`, which is over: all who read what it gathered are queued.
   Exchange(Exchange&& before, const Gathered& what);

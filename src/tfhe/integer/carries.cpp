@@ -172,10 +172,11 @@ Reduction planned(const std::vector<Blocks>& terms, i64 target) {
 std::vector<Blocks> reduced(Circuit& circuit, const std::vector<Blocks>& terms, i64 most) {
   i64 target = kMessages - 1;
   Reduction plan = planned(terms, target);
-  for (i64 next = target; plan.most > target; target = next) {
-    next = target / 6 * (kMessages - 1);
-    if (next >= most) break;
-    plan = planned(terms, next);
+  while (plan.most > target) {
+    const i64 nearer = target / 6 * (kMessages - 1);
+    if (nearer >= most) break;
+    target = nearer;
+    plan = planned(terms, target);
   }
   std::vector<Blocks> next = std::move(plan.left);
   for (std::size_t j = 0; j < next.size(); ++j)

@@ -31,11 +31,6 @@ namespace {
 
 constexpr Type kBit{};
 
-u64 next_id() {
-  static std::atomic<u64> last{0};
-  return ++last;
-}
-
 [[noreturn]] void refuse(const char* what, const std::string& found, const std::string& expected) {
   throw StateError(cat("circuit, ", what, ": ", found, ", expected ", expected),
                    {{"found", found}, {"expected", expected}});
@@ -47,8 +42,6 @@ std::string IntegerCircuit::Type::name() const {
   return is_bit() ? std::string("bits")
                   : cat(is_signed ? "signed" : "unsigned", " integers of ", bits, " bits");
 }
-
-IntegerCircuit::State::State() : id(next_id()) {}
 
 Blocks IntegerCircuit::State::build(Circuit& circuit, Form form, const Results& given) const {
   std::vector<bool> needed(nodes.size(), false);
@@ -72,6 +65,11 @@ Blocks IntegerCircuit::State::build(Circuit& circuit, Form form, const Results& 
     Results operands;
     for (const Ref& ref : node.operands) operands.push_back(blocks_of(ref));
     results[i] = node.build(circuit, form, operands);
+    // What an operation gives are blocks. It may know less of them: look-ups are composed for all
+    // of a range, also where not all of it occurs.
+    for (std::size_t part = 0; part < results[i].size(); ++part)
+      for (Sum& block : results[i][part])
+        block = block.within(0, node.types[part].is_bit() ? 1 : 3);
   }
   Blocks all;
   for (const Ref& ref : outputs) {
@@ -223,7 +221,10 @@ auto of_one(F f) {
 
 }  // namespace
 
-IntegerCircuit::IntegerCircuit() : state_(std::make_shared<State>()) {}
+IntegerCircuit::IntegerCircuit() : state_(std::make_shared<State>()) {
+  static std::atomic<u64> made{0};
+  state_->id = ++made;
+}
 
 Value IntegerCircuit::integers(u32 bits, bool is_signed) {
   radix::check_bits(bits);
@@ -389,12 +390,15 @@ Value IntegerCircuit::select(const Value& condition, const Operand& a, const Ope
   const bool bits = (a.value() != nullptr && a.value()->type().is_bit()) &&
                     (b.value() != nullptr && b.value()->type().is_bit());
   if (bits)
-    return r.one(ContentKey("mux"), {c, r.ref(*a.value()), r.ref(*b.value())}, kBit,
-                 [](Circuit& circuit, Form, const Results& in) {
-                   return Blocks{circuit.look_up(4 * in[0][0] + 2 * in[1][0] + in[2][0], [](u64 v) {
-                     return v >= 4 ? v >> 1 & 1 : v & 1;
-                   })};
-                 });
+    return r.one(
+        ContentKey("mux"), {c, r.ref(*a.value()), r.ref(*b.value())}, kBit,
+        [](Circuit& circuit, Form, const Results& in) {
+          const Sum both = 2 * in[1][0] + in[2][0];
+          Sum read = 4 * in[0][0] + both;
+          if (read.norm2() > circuit.max_norm2())  // the condition chooses itself
+            read = circuit.look_up(in[0][0], [](u64 v) { return 4 * v; }) + both;
+          return Blocks{circuit.look_up(read, [](u64 v) { return v >= 4 ? v >> 1 & 1 : v & 1; })};
+        });
   const auto [x, y, type] = r.both("select", a, b, false);
   // select(c, y + z, y): what is added goes with the bit
   if (!x.is_known && (r.node(x).kind == Kind::add || r.node(x).kind == Kind::subtract)) {

@@ -22,13 +22,32 @@ bool takes_pairs(const Circuit& circuit) {
   return circuit.max_norm2() >= kPairNorm2;
 }
 
+// factor * bit where its sums with all of `others` are quiet enough for a look-up, as they are
+// where none reads a node of the bit; else by a look-up of the bit.
+Sum scaled(Circuit& circuit, i64 factor, const Sum& bit, const Blocks& others) {
+  Sum product = factor * bit;
+  const bool quiet = std::all_of(others.begin(), others.end(), [&](const Sum& other) {
+    return (other + product).norm2() <= circuit.max_norm2();
+  });
+  if (quiet) return product;
+  return circuit.look_up(bit, [=](u64 v) { return static_cast<u64>(factor) * v; });
+}
+
 // Differences of pairs of blocks, or of blocks, least significant first.
 Blocks differences(const Circuit& circuit, const Blocks& a, const Blocks& b) {
   const u32 step = takes_pairs(circuit) ? 2 : 1;
   Blocks out;
   for (u32 j = 0; j < count_of(a); j += step) {
     const Sum low = a[j] - b[j];
-    out.push_back(step == 2 && j + 1 < count_of(a) ? 4 * (a[j + 1] - b[j + 1]) + low : low);
+    if (step == 1 || j + 1 == count_of(a)) {
+      out.push_back(low);
+      continue;
+    }
+    const Sum high = a[j + 1] - b[j + 1], pair = 4 * high + low;
+    if (pair.norm2() <= circuit.max_norm2())
+      out.push_back(pair);
+    else  // a is not b, or the like: the same nodes twice
+      out.push_back(low), out.push_back(high);
   }
   return out;
 }
@@ -161,18 +180,17 @@ namespace {
 Blocks stepped_where(Circuit& circuit, const Sum& bit, const Blocks& a, const Blocks& steps,
                      bool carry_in) {
   constexpr i64 kSet = 5;  // above a step and its carry
-  constexpr double kSetNorm2 = 25 + 1 + 1;
   const u32 n = count_of(a);
   Blocks columns;
   for (u32 j = 0; j + 1 < n; ++j) columns.push_back(a[j] + steps[j]);
   Spans spans(circuit, columns, carry_in);
-  const Sum set = circuit.max_norm2() >= kSetNorm2
-                      ? kSet * bit
-                      : circuit.look_up(bit, [](u64 v) { return kSet * v; });
+  Blocks carried;
+  for (u32 j = 0; j < n; ++j) carried.push_back(steps[j] + spans.carry(j));
+  const Sum set = scaled(circuit, kSet, bit, carried);
   Blocks out;
   for (u32 j = 0; j < n; ++j) {
-    const Sum step = circuit.look_up(steps[j] + spans.carry(j) + set,
-                                     [](u64 v) { return v >= kSet ? (v - kSet) & 3 : 0; });
+    const Sum step =
+        circuit.look_up(carried[j] + set, [](u64 v) { return v >= kSet ? (v - kSet) & 3 : 0; });
     out.push_back(circuit.look_up(a[j] + step, [](u64 v) { return v & 3; }));
   }
   return out;
@@ -256,13 +274,11 @@ Blocks select(Circuit& circuit, const Sum& condition, const Blocks& a, const Blo
 }
 
 Blocks choose(Circuit& circuit, const Sum& bit, const Blocks& a, const Blocks& b) {
-  constexpr double kEightfold = 64 + 1 + 1;  // 8 c + a - b
-  if (!is_known(a) && !is_known(b))
-    return select(circuit,
-                  circuit.max_norm2() >= kEightfold
-                      ? i64(kCondition) * bit
-                      : circuit.look_up(bit, [](u64 v) { return kCondition * v; }),
-                  a, b);
+  if (!is_known(a) && !is_known(b)) {
+    Blocks read;
+    for (u32 j = 0; j < count_of(a); ++j) read.push_back(a[j] - b[j]);
+    return select(circuit, scaled(circuit, kCondition, bit, read), a, b);
+  }
   const bool known_a = is_known(a);
   Blocks out;
   for (u32 j = 0; j < count_of(a); ++j) {

@@ -33,10 +33,7 @@ struct IntegerCircuit::State {
     std::vector<Type> types;
   };
 
-  State();
-
-  /// Of all circuits that the process ever has: a value may outlive its own.
-  const u64 id;
+  u64 id = 0;  ///< of this circuit alone, for as long as the process runs
   std::vector<Node> nodes;
   std::vector<Type> inputs, output_types;
   std::vector<Ref> outputs;

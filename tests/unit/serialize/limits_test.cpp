@@ -51,7 +51,9 @@ u64 least(const Load& load) {
   for (u64 limit = 0;;) try {
       load(LoadLimits{limit});
       EXPECT_EQ(refusals, 1u);
-      if (limit > 0) EXPECT_THROW(load(LoadLimits{limit - 1}), SerializationError);
+      if (limit > 0) {
+        EXPECT_THROW(load(LoadLimits{limit - 1}), SerializationError);
+      }
       return limit;
     } catch (const SerializationError& error) {
       ++refusals;

@@ -36,6 +36,7 @@ class ExactEngine final : public TorusEngine {
                  .modulus = plan.modulus,
                  .base_log = plan.base_log,
                  .digits = plan.digits,
+                 .piece_log = 0,
                  .scale = 0,
                  .modulus_double = 0,
                  .modulus_inverse = 0};

@@ -11,6 +11,7 @@
 // switch's workspace and keys are free for what the stream does after the switch (MadeFirst).
 #include "backends/split/poly/ahead.h"
 
+#include <mutex>
 #include <utility>
 
 #include "backends/split/poly/kernels.h"
@@ -83,10 +84,13 @@ void SplitPolyKernels::join(SplitStream& stream, Ahead& ahead) {
   for (u32 p = 0; p < parts(); ++p) device::join_beside(stream.part(p));
 }
 
-// What memory was kept for goes before the memory does.
+// What memory was kept for goes before the memory does. A switch that failed has let the rooms go:
+// nobody else may be beside meanwhile.
 void SplitPolyKernels::settle(Stream& stream) {
   Ahead* const ahead = ahead_.find(stream);
   if (ahead == nullptr || !(ahead->exchange || ahead->beside)) return;
+  std::unique_lock<ForkMutex> held;
+  if (!ahead->exchange) held = split_stream(stream).rooms().held();
   join(split_stream(stream), *ahead);
   ahead->exchange.reset();
   ahead->workspace.clear();

@@ -2,7 +2,10 @@
 #include "crenel/tfhe/integer_circuit.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <optional>
+#include <string>
 
 #include "crenel/core/error.h"
 #include "support/integer_world.h"
@@ -76,6 +79,156 @@ TEST(TfheIntegerCircuit, TransfersOfAllSetsAndForms) {
           ASSERT_EQ(found[2][i], u64(enough)) << bits << " bits, form " << int(form);
         }
       }
+  }
+}
+
+/// A program of random operations, and what it computes of each element, in the clear.
+class RandomProgram {
+ public:
+  using Column = std::vector<u64>;
+
+  RandomProgram(u32 bits, bool is_signed, std::size_t size, test::Rng& rng)
+      : rng_(rng), bits_(bits), is_signed_(is_signed), size_(size) {
+    std::vector<u64> a, b;
+    test::integer_pairs(a, b, bits, static_cast<u32>(size), rng);
+    for (const std::vector<u64>& column : {a, b}) {
+      inputs.push_back(Column(column.end() - static_cast<std::ptrdiff_t>(size), column.end()));
+      numbers_.emplace_back(circuit.integers(bits, is_signed), inputs.back());
+    }
+    flip();
+    const u64 operations = 2 + rng() % 8;
+    for (u64 i = 0; i < operations; ++i) step();
+    for (const auto& [value, column] : {numbers_.back(), some(numbers_), bits_known_.back()}) {
+      circuit.output(value);
+      expected.push_back(column);
+    }
+  }
+
+  IntegerCircuit circuit;
+  std::vector<Column> inputs, expected;
+  std::string text;  ///< the numbers of the operations
+
+ private:
+  using Known = std::pair<Value, Column>;
+
+  const Known& some(const std::vector<Known>& of) { return of[rng_() % of.size()]; }
+  template <class F>
+  Column each(const F& f) const {
+    Column out(size_);
+    for (std::size_t i = 0; i < size_; ++i) out[i] = f(i) & width_mask(bits_);
+    return out;
+  }
+  void flip() {  // a bit of numbers
+    const Known a = some(numbers_), b = some(numbers_);
+    const Comparison comparison = test::kComparisons[rng_() % 6];
+    bits_known_.emplace_back(
+        circuit.compare(comparison, a.first, b.first), each([&](std::size_t i) {
+          return u64(test::holds(comparison, a.second[i], b.second[i], bits_, is_signed_));
+        }));
+  }
+  void step() {
+    const u64 kind = rng_() % 20;
+    text += cat(" ", kind);
+    const Known a = some(numbers_), b = some(numbers_), c = some(bits_known_),
+                d = some(bits_known_);
+    const Column &x = a.second, &y = b.second, &p = c.second, &q = d.second;
+    const u64 known = rng_() & (width_mask(bits_) >> u32(is_signed_));
+    const u32 count = static_cast<u32>(rng_() % bits_);
+    const auto less = [&](std::size_t i) {
+      return test::holds(Comparison::less, x[i], y[i], bits_, is_signed_);
+    };
+    const auto number = [&](const Value& value, const auto& f) {
+      numbers_.emplace_back(value, each(f));
+    };
+    const auto bit = [&](const Value& value, const auto& f) {
+      bits_known_.emplace_back(value, each(f));
+    };
+    using I = std::size_t;
+    switch (kind) {
+      case 0:
+        return number(circuit.add(a.first, b.first), [&](I i) { return x[i] + y[i]; });
+      case 1:
+        return number(circuit.sub(a.first, b.first), [&](I i) { return x[i] - y[i]; });
+      case 2:
+        return number(circuit.sub(known, a.first), [&](I i) { return known - x[i]; });
+      case 3:
+        if (bits_ > 8) return flip();
+        return number(circuit.mul(a.first, b.first), [&](I i) { return x[i] * y[i]; });
+      case 4:
+        return number(circuit.select(c.first, a.first, b.first),
+                      [&](I i) { return p[i] != 0 ? x[i] : y[i]; });
+      case 5:
+        return number(circuit.select(c.first, a.first, u64(0)),
+                      [&](I i) { return p[i] != 0 ? x[i] : 0; });
+      case 6:
+        return number(circuit.select(c.first, known, a.first),
+                      [&](I i) { return p[i] != 0 ? known : x[i]; });
+      case 7:
+        return number(circuit.min(a.first, b.first), [&](I i) { return less(i) ? x[i] : y[i]; });
+      case 8:
+        return number(circuit.min_max(a.first, b.first).second,
+                      [&](I i) { return less(i) ? y[i] : x[i]; });
+      case 9:
+        return number(circuit.bit_xor(a.first, circuit.bit_not(b.first)),
+                      [&](I i) { return x[i] ^ ~y[i]; });
+      case 10:
+        return number(circuit.shift_left(a.first, count), [&](I i) { return x[i] << count; });
+      case 11:
+        return number(circuit.rotate_left(a.first, count), [&](I i) {
+          return count == 0 ? x[i] : x[i] << count | x[i] >> (bits_ - count);
+        });
+      case 12: {
+        const auto [sum, overflow] = circuit.add_overflow(a.first, b.first);
+        number(sum, [&](I i) { return x[i] + y[i]; });
+        return bit(overflow, [&](I i) {
+          const u64 z = (x[i] + y[i]) & width_mask(bits_), top = u64(1) << (bits_ - 1);
+          return u64(is_signed_ ? ((x[i] ^ z) & (y[i] ^ z) & top) != 0 : z < x[i]);
+        });
+      }
+      case 13:
+        return bit(circuit.select(c.first, d.first, circuit.not_(c.first)),
+                   [&](I i) { return p[i] != 0 ? q[i] : 1; });
+      case 14: {
+        const Value pair[] = {c.first, d.first};
+        return bit(circuit.gate(Gate::xor_, pair), [&](I i) { return p[i] ^ q[i]; });
+      }
+      case 15:
+        return number(circuit.convert(c.first, bits_, is_signed_), [&](I i) { return p[i]; });
+      case 16:
+        return number(circuit.bit_not(a.first), [&](I i) { return ~x[i]; });
+      case 17: {
+        if (bits_ > 6 || is_signed_) return flip();
+        const auto [quotient, rest] = circuit.divmod(a.first, circuit.bit_or(b.first, u64(1)));
+        number(quotient, [&](I i) { return x[i] / (y[i] | 1); });
+        return number(rest, [&](I i) { return x[i] % (y[i] | 1); });
+      }
+      case 18: {
+        const Known e = some(bits_known_);
+        const Value three[] = {c.first, d.first, e.first};
+        return bit(circuit.gate(Gate::majority, three),
+                   [&](I i) { return u64(p[i] + q[i] + e.second[i] >= 2); });
+      }
+      default:
+        return flip();
+    }
+  }
+
+  test::Rng& rng_;
+  u32 bits_;
+  bool is_signed_;
+  std::size_t size_;
+  std::vector<Known> numbers_, bits_known_;
+};
+
+TEST(TfheIntegerCircuit, RandomProgramsOfAllSetsAndForms) {
+  test::Rng rng = test::test_rng();
+  for (u32 times = 0; times < 60; ++times) {
+    const u32 bits = std::array{2u, 4u, 6u, 8u, 16u}[rng() % 5];
+    const RandomProgram program(bits, rng() % 2 != 0, 12, rng);
+    for (const double norm2 : {25.0, 30.0, 66.0})
+      for (const radix::Form form : radix::kAllForms)
+        ASSERT_EQ(computed(program.circuit, form, norm2, program.inputs, bits), program.expected)
+            << bits << " bits, form " << int(form) << ", operations" << program.text;
   }
 }
 
@@ -310,12 +463,17 @@ TEST_P(TfheIntegerCircuits, Refusals) {
   const Value z = one.integers(4);
   EXPECT_THROW(c.add(x, z), StateError);
   EXPECT_THROW(c.output(z), StateError);
-  Value of_the_past;
-  EXPECT_THROW(c.output(of_the_past), StateError);
-  of_the_past = IntegerCircuit().integers(4);
-  IntegerCircuit in_its_place;  // and, as a rule, at its address
-  in_its_place.integers(4);
-  EXPECT_THROW(in_its_place.output(of_the_past), StateError);
+  EXPECT_THROW(c.add(Value(), x), StateError);
+  for (int times = 0; times < 16; ++times) {  // whose memory the next circuit may have
+    std::optional<IntegerCircuit> gone(std::in_place);
+    Value last = gone->integers(4);
+    for (int i = 0; i < 8; ++i) last = gone->add(last, u64(1));
+    gone.reset();
+    IntegerCircuit next;
+    next.integers(4);
+    EXPECT_THROW(next.add(last, u64(1)), StateError);
+    EXPECT_THROW(next.output(last), StateError);
+  }
   EXPECT_THROW(run(one, {&a}), ParameterError);
   one.output(one.add(z, u64(1)));
   EXPECT_THROW(run(one, {}), ParameterError);

@@ -31,7 +31,9 @@ void in_runs(const rns::LimbSet& limbs, u32 begin, u32 end, const rns::LimbSet& 
 
 /// f(first, count) for limbs [begin, end) of a result: for those that are to be made first
 /// (device::MadeFirst) beside the stream, then for the others. Who queues on the stream afterwards
-/// may use the memory of both.
+/// may use the memory of both. Where there are none here, but were of limbs before, what goes
+/// beside from now on starts after what these are made of: it tells other parts that sources are
+/// read.
 template <class F>
 void first_beside(device::Stream& stream, const rns::LimbSet& limbs, u32 begin, u32 end,
                   const F& f) {
@@ -48,6 +50,8 @@ void first_beside(device::Stream& stream, const rns::LimbSet& limbs, u32 begin, 
     const device::Beside beside(stream);
     made = stream.mark();
     first->made_beside();
+  } else if (first->made()) {
+    device::fork_beside(stream);
   }
   in_runs(limbs, begin, end, first->limbs(), false, f);
   stream.wait_for(made);

@@ -53,7 +53,7 @@ __device__ __forceinline__ void multiply_rows(const Field& field, u32 terms, u32
 #pragma unroll
   for (u32 a = 0; a < Ahead; ++a)
     if (a == 0 || a < terms) fetch(a, rows[a]);
-  constexpr u32 Unroll = Terms != 0 && Terms <= kUnrolledTerms ? Terms : 1;
+  [[maybe_unused]] constexpr u32 Unroll = Terms != 0 && Terms <= kUnrolledTerms ? Terms : 1;
 #pragma unroll Unroll
   for (u32 first = 0; first < terms; first += Ahead + 1) {
 #pragma unroll
