@@ -69,8 +69,10 @@ TEST(SplitAccount, PartsLaunchWhatOneGpuLaunches) {
     std::string reason;
     const auto device = test::open_or_reason(name, reason);
     if (device == nullptr) return found;
-    device::set_optimisations(*device,
-                              device::Optimisations().without(device::Optimisation::dropped_first));
+    // Each is of one GPU, or of several, alone.
+    device::set_optimisations(*device, device::Optimisations()
+                                           .without(device::Optimisation::dropped_first)
+                                           .without(device::Optimisation::divided_rows));
     const Context context(test::world_params("s40"), device);
     Client client = context.keygen();
     const Evaluator ev = context.evaluator(client.evaluation_keys({{1}, true, true}));
