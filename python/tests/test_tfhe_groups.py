@@ -165,7 +165,7 @@ def test_what_they_lack_is_said(device):
     with pytest.raises(tfhe.UnsupportedError, match="groups"):
         tfhe.Context(tfhe.preset("bool128-classic"), device=device, step=2)
     world = tfhe_world("toy-lut4g4", device)
-    with pytest.raises(tfhe.UnsupportedError, match="packing"):
+    with pytest.raises(tfhe.UnsupportedError, match="keys for pack"):
         world.client.evaluation_keys(packing=True)
 
 
