@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from needed import needs
+from pool_world import require
 
 from crenel import reproduce
 from crenel.cli import main
@@ -369,6 +370,7 @@ def test_records_of_what_prints_and_of_what_makes_files(tmp_path):
 
 def test_measuring_on_the_dry_device(tmp_path, capfd):
     """The whole way: a command is run, its record is read, the item has its numbers."""
+    require(["cuda:dry"])
     arguments = ["reproduce", "cheddar", "--figure", "1", "--device", "cuda:dry", "--from", str(tmp_path)]
     out = tmp_path / "out"
     needs("demo", "matplotlib")
