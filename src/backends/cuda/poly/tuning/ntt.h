@@ -87,9 +87,9 @@ constexpr u32 row_polys_per_block(u32 blocks_per_poly, u32 polys, u32 most, u32 
 
 /// Whether passes may start while the launch before them ends (Tunable::passes_early): what they
 /// read of older data then comes meanwhile. Blocks of a pass that neither fills the GPU nor fits
-/// beside what runs pile up on the multiprocessors that end first (ptx.cuh). Not measured yet:
+/// beside what runs pile up on the multiprocessors that end first (ptx.cuh).
 /// dev/kernels/README.md, b32.
-inline constexpr u32 kPassesEarly = 0;
+inline constexpr u32 kPassesEarly = 1;
 /// Warps of a multiprocessor that such passes need to fill it: those of its resident blocks.
 inline constexpr u32 kRowWarpsPerSm = kNttBlocksPerSm * 8, kSwitchWarpsPerSm = 16;
 
