@@ -39,8 +39,8 @@ inline constexpr u32 kFusedSetup = 6;
 /// destinations is there: of 1,357 instructions of a warp some 500 are second rounds.
 inline constexpr u32 kFusedProducts = 5;
 /// Destinations that a block's share is a multiple of (Tunable::conversion_granule); 8 is whole
-/// steps. Not measured yet: dev/kernels/README.md, b33.
-inline constexpr u32 kFusedGranule = 1;
+/// steps, which lose least where it matters: dev/kernels/README.md, b33.
+inline constexpr u32 kFusedGranule = 8;
 
 /// Destinations that a block takes on: `count` of a digit from its `begin`-th on.
 struct ColumnItem {
