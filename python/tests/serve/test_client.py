@@ -44,6 +44,14 @@ def live(tmp_path_factory):
         yield service
 
 
+@pytest.fixture
+def key_file(tmp_path):
+    """Keys of a new client, as it writes them."""
+    file = tmp_path / "keys"
+    made().spec.keygen("cpu").evaluation_keys(made().spec).save(file)
+    return file
+
+
 def test_three_lines(live):
     m = made()
     told: list[tuple[int, int, str]] = []
@@ -144,38 +152,34 @@ def test_an_upload_goes_on_where_its_progress_function_raised(live, tmp_path, mo
     session.run(m.samples[:1])
 
 
-def test_an_upload_whose_time_was_over_begins_anew(live, tmp_path, monkeypatch):
+def test_an_upload_whose_time_was_over_begins_anew(live, key_file, monkeypatch):
     m = made()
     monkeypatch.setattr("crenel.client_uploads.CHUNK", 1 << 16)
     service = client.connect(live.url, live.token)
-    file = tmp_path / "keys"
-    m.spec.keygen("cpu").evaluation_keys(m.spec).save(file)
     with pytest.raises(Stopped):
-        service.upload(file, m.spec.program, progress=stops_at(2, []))
+        service.upload(key_file, m.spec.program, progress=stops_at(2, []))
     (place,) = service._places.values()
     service.request("DELETE", place, headers={"Tus-Resumable": "1.0.0"})
     told = []
-    key = service.upload(file, m.spec.program, progress=lambda *row: told.append(row))
-    assert told[1][0] == 1 << 16 and told[-1][0] == file.stat().st_size and not service._places
+    key = service.upload(key_file, m.spec.program, progress=lambda *row: told.append(row))
+    assert told[1][0] == 1 << 16 and told[-1][0] == key_file.stat().st_size and not service._places
     service.delete_keys(key)
 
 
-def test_a_key_file_that_changes_while_it_is_sent(live, tmp_path, monkeypatch):
+def test_a_key_file_that_changes_while_it_is_sent(live, key_file, monkeypatch):
     """Cut: the call ends, and the whole file goes on from there. What is added behind is not sent."""
     m = made()
     monkeypatch.setattr("crenel.client_uploads.CHUNK", 1 << 16)
     service = client.connect(live.url, live.token)
-    file = tmp_path / "keys"
-    m.spec.keygen("cpu").evaluation_keys(m.spec).save(file)
-    whole = file.read_bytes()
+    whole = key_file.read_bytes()
 
     def becomes(data: bytes):
-        return lambda done, total, what: file.write_bytes(data) if done >= 2 << 16 else None
+        return lambda done, total, what: key_file.write_bytes(data) if done >= 2 << 16 else None
 
     with pytest.raises(SerializationError, match=rf"ends before byte \d+, expected {len(whole)} bytes"):
-        service.upload(file, m.spec.program, progress=becomes(whole[: 1 << 16]))
-    file.write_bytes(whole)
-    key = service.upload(file, m.spec.program, progress=becomes(whole + bytes(1 << 17)))
+        service.upload(key_file, m.spec.program, progress=becomes(whole[: 1 << 16]))
+    key_file.write_bytes(whole)
+    key = service.upload(key_file, m.spec.program, progress=becomes(whole + bytes(1 << 17)))
     assert not service._places
     service.delete_keys(key)
 
