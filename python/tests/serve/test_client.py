@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import operator
 import os
@@ -14,6 +15,7 @@ import types
 import typing
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -24,6 +26,8 @@ from crenel import client, serve
 from crenel.cli import main
 from crenel.errors import (
     AuthenticationError,
+    FileError,
+    MissingFileError,
     NotFoundError,
     ParameterError,
     SerializationError,
@@ -181,6 +185,43 @@ def test_a_key_file_that_changes_while_it_is_sent(live, key_file, monkeypatch):
     key_file.write_bytes(whole)
     key = service.upload(key_file, m.spec.program, progress=becomes(whole + bytes(1 << 17)))
     assert not service._places
+    service.delete_keys(key)
+
+
+def test_files_that_the_system_refuses(live, key_file, tmp_path, monkeypatch):
+    """The library's error and Python's, with the name; keys that wait to be sent are left where they are."""
+    m = made()
+    service = client.connect(live.url, live.token)
+    session = client.Session(service, m.spec, m.spec.keygen("cpu"))
+    missing, inside, below = tmp_path / "missing", key_file / "inside", tmp_path / "folder" / "secret"
+
+    def kept(path):
+        return service.open("toy", secret_key=path, allow_insecure=True)
+
+    for call, path, kind, named in [
+        (service.upload, missing, MissingFileError, missing),
+        (service.upload, str(missing), FileNotFoundError, missing),
+        (service.upload, inside, NotADirectoryError, inside),
+        (service.upload, tmp_path, IsADirectoryError, tmp_path),
+        (service.upload, "a\0b", FileError, "a\0b"),
+        (kept, tmp_path, IsADirectoryError, tmp_path),
+        (kept, below, MissingFileError, below),
+    ]:
+        with pytest.raises(kind) as caught:
+            call(path, m.spec.program) if call == service.upload else call(path)
+        assert isinstance(caught.value, SerializationError) and isinstance(caught.value, OSError)
+        assert caught.value.filename == str(named) == caught.value.fields["filename"]
+    other = session._unsent("next")
+    other.write_bytes(key_file.read_bytes())
+    refused = FileError("cannot read it", {"errno": errno.EMFILE, "filename": str(other)})
+    with monkeypatch.context() as patched:
+        patched.setattr("crenel.client.opened", Mock(side_effect=refused))
+        with pytest.raises(FileError):
+            session.rotate_keys()
+    assert other.read_bytes() == key_file.read_bytes()
+    key = service.upload(str(key_file), m.spec.program)
+    held = service.keys()
+    assert key in {k["key"] for k in held}
     service.delete_keys(key)
 
 
