@@ -41,8 +41,10 @@ from crenel.client_facts import (
 from crenel.client_uploads import SENDING, Place, Upload, hash_of
 from crenel.errors import (
     CrenelError,
+    FileError,
     KeyMissingError,
     KeysNeededError,
+    MissingFileError,
     NotFoundError,
     SerializationError,
     StateError,
@@ -52,6 +54,7 @@ from crenel.errors import (
 from crenel.nn.ops import Reals
 from crenel.progress_bar import Bar, Callback
 from crenel.serve.errors import error_of
+from crenel.workloads.files import opened, refused
 
 try:
     import httpx
@@ -166,7 +169,8 @@ class Service:
         allow_insecure : accept parameters of less than 128 bits of security
         progress : True for a bar, or a function f(done, total, what), of the upload
 
-        Raises as `spec`, ServiceError, SerializationError where the service refuses the keys.
+        Raises as `spec`, ServiceError, SerializationError where the service refuses the keys, FileError for
+        files that cannot be read or written.
         """
         spec = self.spec(name, allow_insecure=allow_insecure)
         session = Session(self, spec, _client(spec, secret_key, device), _kept(spec, secret_key))
@@ -174,7 +178,12 @@ class Service:
         return session
 
     def upload(
-        self, path: Path, program: str, *, replaces: str | None = None, progress: bool | Callback = False
+        self,
+        path: str | os.PathLike[str],
+        program: str,
+        *,
+        replaces: str | None = None,
+        progress: bool | Callback = False,
     ) -> str:
         """Sends a key file and waits until it is checked; goes on where a broken connection ended, or a call
         of this function that was stopped.
@@ -187,11 +196,12 @@ class Service:
         progress : True for a bar, or a function f(done, total, what) of bytes, told of all once they are
             checked. What it raises stops the call
 
-        Returns their hash. Raises SerializationError, KeyMissingError for keys that the service refuses,
-        KeysNeededError where they are deleted meanwhile, LimitError, StorageError, UnavailableError.
+        Returns their hash. Raises FileError where the file cannot be read (MissingFileError for none),
+        SerializationError, KeyMissingError for keys that the service refuses, KeysNeededError where they are
+        deleted meanwhile, LimitError, StorageError, UnavailableError.
         """
         with _told(progress) as told:
-            key, size = self._upload(path, program, replaces, told)
+            key, size = self._upload(Path(path), program, replaces, told)
             if told and size:
                 told(size, size, SENDING)
         return key
@@ -201,11 +211,11 @@ class Service:
     ) -> tuple[str, int]:
         """`upload`: the hash, and the bytes where some were sent, of which the last are not told of yet."""
         sent = 0
-        with path.open("rb") as file:
+        with opened(path) as file:
             key = hash_of(file)
             state = self._state(key)
             if state is None or state["state"] == "refused" or state["program"] != program:
-                sent = path.stat().st_size
+                sent = os.fstat(file.fileno()).st_size
                 what, most = (program, key, replaces), int(self.protocol["limits"]["chunk_bytes"])
                 Upload(self.request, file, sent, what, most, self._places).send(told)
         while (state := self._state(key, wait=30)) is not None and state["state"] == "received":
@@ -323,6 +333,8 @@ class Session:
                 self.client.evaluation_keys(self.spec).save(path)
             try:
                 self.key, size = self.service._upload(path, self.spec.program, replaces, told)
+            except FileError:  # not the keys' fault
+                raise
             except (SerializationError, KeyMissingError):  # refused, as they would be again
                 if path != self._file:
                     path.unlink()
@@ -527,10 +539,15 @@ def _client(spec: nn.ClientSpec, secret_key: str | os.PathLike[str] | None, devi
     if secret_key is None:
         return spec.keygen(device)
     path = Path(secret_key)
-    if path.exists():
-        return spec.client_from_secret_key(path.read_bytes(), device)
-    made = spec.keygen(device)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with opened(path) as file:
+            return spec.client_from_secret_key(file.read(), device)
+    except MissingFileError:
+        made = spec.keygen(device)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise refused("write", path, error) from None
     with os.fdopen(descriptor, "wb") as file:
         file.write(made.export_secret_key())
     return made

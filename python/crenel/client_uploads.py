@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 from crenel.errors import NotFoundError, SerializationError, StateError
 from crenel.progress_bar import Callback
@@ -19,7 +19,7 @@ SENDING = "sending keys"
 Place: TypeAlias = tuple[str, str, "str | None"]  # program, hash of the keys, hash of those they replace
 
 
-def hash_of(file: BinaryIO) -> str:
+def hash_of(file: IO[bytes]) -> str:
     """SHA-256 of a file, in hexadecimal."""
     digest = hashlib.sha256()
     for piece in iter(lambda: file.read(1 << 20), b""):
@@ -41,7 +41,7 @@ class Upload:
     def __init__(
         self,
         request: Callable[..., httpx.Response],
-        file: BinaryIO,
+        file: IO[bytes],
         size: int,
         what: Place,
         most: int,

@@ -260,12 +260,16 @@ void bind_report(nb::module_& m) {
       .def_ro("ratio_chosen", &BootstrapReport::ratio_chosen,
               "Was it chosen for the values, because the options left it open?")
       .def_prop_ro(
+          "message", [](const BootstrapReport& r) { return name_of(kMessages, r.message); },
+          "What the slots hold, by the options: 'complex', 'real' or 'pair'.")
+      .def_prop_ro(
           "values", [](const BootstrapReport& r) { return name_of(kValues, r.values); },
           "What the slots' values are like, by the options.")
       .def_ro("values_error", &BootstrapReport::values_error,
               "Expected largest error of a slot, for such values within 1.")
       .def_ro("expected_error", &BootstrapReport::expected_error,
-              "Expected largest error of a slot, for values uniform in [-1, 1]^2.")
+              "Expected largest error of a slot, for values uniform in [-1, 1]^2, or in [-1, 1] "
+              "where the message is real.")
       .def_ro("expected_rms", &BootstrapReport::expected_rms, "Its root mean square.")
       .def_ro("worst_error", &BootstrapReport::worst_error,
               "Largest error of a slot for any values bounded by 1.")

@@ -1,10 +1,8 @@
 // Encrypted integers on plain arrays; crenel.tfhe dresses them.
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/variant.h>
 
 #include "crenel/tfhe/integer_circuit.h"
-#include "tfhe.h"
+#include "tfhe_operations.h"
 
 namespace crenel::python {
 namespace {
@@ -22,72 +20,22 @@ auto wrap(const IntegerEvaluator& ev, std::pair<A, B>&& both) {
   return std::make_pair(wrap(ev, std::move(both.first)), wrap(ev, std::move(both.second)));
 }
 
-/// Integers, or the words of a public value as two's complement of 256 bits.
-using Operand = std::variant<const TfheIntegers*, std::vector<u64>>;
-
-tfhe::IntegerOperand operand(const Operand& x) {
-  if (const auto* words = std::get_if<std::vector<u64>>(&x))
-    return tfhe::WideValue::of_words(
-        std::span(*words).first(std::min<std::size_t>(words->size(), tfhe::WideValue::kWords)),
-        true);
-  const TfheIntegers* integers = std::get<const TfheIntegers*>(x);
-  if (integers == nullptr) throw nb::type_error("expected integers, got None");
-  return integers->value;
-}
-
-using Class = nb::class_<IntegerEvaluator>;
-using In = const tfhe::IntegerOperand&;
-
-template <class Result>
-void binary(Class& c, const char* name, Result (IntegerEvaluator::*op)(In, In) const) {
-  c.def(
-      name,
-      [op](const IntegerEvaluator& ev, const Operand& a, const Operand& b) {
-        return wrap(ev, (ev.*op)(operand(a), operand(b)));
-      },
-      "a"_a, "b"_a, ReleaseGil());
-}
-
-/// Division rounded as asked.
-template <class Result>
-void division(Class& c, const char* name, Result (IntegerEvaluator::*op)(In, In, bool) const) {
-  c.def(
-      name,
-      [op](const IntegerEvaluator& ev, const Operand& a, const Operand& b, bool floored) {
-        return wrap(ev, (ev.*op)(operand(a), operand(b), floored));
-      },
-      "a"_a, "b"_a, "floored"_a = true, ReleaseGil());
-}
-
-/// By a public count or encrypted ones.
-using ByCount = tfhe::Integers (IntegerEvaluator::*)(const tfhe::Integers&, u32) const;
-using ByIntegers = tfhe::Integers (IntegerEvaluator::*)(const tfhe::Integers&,
-                                                        const tfhe::Integers&) const;
-void shift(Class& c, const char* name, ByCount by_count, ByIntegers by_integers) {
-  c.def(
-       name,
-       [by_count](const IntegerEvaluator& ev, const TfheIntegers& a, i64 count) {
-         return wrap(ev, (ev.*by_count)(a.value, as_unsigned<u32>(count, "count")));
-       },
-       "a"_a, "count"_a, ReleaseGil())
-      .def(
-          name,
-          [by_integers](const IntegerEvaluator& ev, const TfheIntegers& a,
-                        const TfheIntegers& count) {
-            return wrap(ev, (ev.*by_integers)(a.value, count.value));
-          },
-          "a"_a, "count"_a, ReleaseGil());
-}
-
-void unary(Class& c, const char* name,
-           tfhe::Integers (IntegerEvaluator::*op)(const tfhe::Integers&) const) {
-  c.def(
-      name,
-      [op](const IntegerEvaluator& ev, const TfheIntegers& a) {
-        return wrap(ev, (ev.*op)(a.value));
-      },
-      "a"_a, ReleaseGil());
-}
+struct Computed {
+  using Self = const IntegerEvaluator;
+  using Operand = tfhe::IntegerOperand;
+  using Integers = TfheIntegers;
+  using Bits = TfheCiphertext;
+  using Guard = ReleaseGil;
+  static constexpr const char* kIntegers = "integers";
+  static constexpr bool kRounds = true;
+  static const tfhe::Integers& value(const TfheIntegers& x) { return x.value; }
+  static const tfhe::Ciphertext& value(const TfheCiphertext& x) { return x.value; }
+  template <class Result>
+  static auto result(Self& ev, Result&& made) {
+    return wrap(ev, std::forward<Result>(made));
+  }
+};
+using Class = IntegerOperations<Computed>::Class;
 
 template <class T, class Plain>
 std::vector<const Plain*> plain(const std::vector<const T*>& parts) {
@@ -101,56 +49,9 @@ std::vector<const Plain*> plain(const std::vector<const T*>& parts) {
 using Parts = std::vector<const TfheIntegers*>;
 const auto integers_of = plain<TfheIntegers, tfhe::Integers>;
 
-void bind_operations(Class& c) {
-  using E = IntegerEvaluator;
-  binary(c, "add", &E::add);
-  binary(c, "sub", &E::sub);
-  binary(c, "mul", &E::mul);
-  binary(c, "min", &E::min);
-  binary(c, "max", &E::max);
-  binary(c, "min_max", &E::min_max);
-  binary(c, "bit_and", &E::bit_and);
-  binary(c, "bit_or", &E::bit_or);
-  binary(c, "bit_xor", &E::bit_xor);
-  binary(c, "add_overflow", &E::add_overflow);
-  binary(c, "sub_overflow", &E::sub_overflow);
-  binary(c, "mul_overflow", &E::mul_overflow);
-  division(c, "div", &E::div);
-  division(c, "rem", &E::rem);
-  division(c, "divmod", &E::divmod);
-  shift(c, "shift_left", &E::shift_left, &E::shift_left);
-  shift(c, "shift_right", &E::shift_right, &E::shift_right);
-  shift(c, "rotate_left", &E::rotate_left, &E::rotate_left);
-  shift(c, "rotate_right", &E::rotate_right, &E::rotate_right);
-  unary(c, "neg", &E::neg);
-  unary(c, "abs", &E::abs);
-  unary(c, "bit_not", &E::bit_not);
-  unary(c, "leading_zeros", &E::leading_zeros);
-  unary(c, "trailing_zeros", &E::trailing_zeros);
-  unary(c, "count_ones", &E::count_ones);
-}
-
 void bind_others(Class& c) {
   using E = IntegerEvaluator;
-  c.def("run", &run_circuit, "circuit"_a, "arrays"_a, ReleaseGil());
-  c.def(
-       "compare",
-       [](const E& ev, const std::string& name, const Operand& a, const Operand& b) {
-         return wrap(ev, ev.compare(comparison(name), operand(a), operand(b)));
-       },
-       "comparison"_a, "a"_a, "b"_a, ReleaseGil())
-      .def(
-          "select",
-          [](const E& ev, const TfheCiphertext& condition, const Operand& a, const Operand& b) {
-            return wrap(ev, ev.select(condition.value, operand(a), operand(b)));
-          },
-          "condition"_a, "a"_a, "b"_a, ReleaseGil())
-      .def(
-          "convert",
-          [](const E& ev, const TfheIntegers& a, u32 bits, bool is_signed) {
-            return wrap(ev, ev.convert(a.value, bits, is_signed));
-          },
-          "a"_a, "bits"_a, "signed"_a, ReleaseGil())
+  c.def("run", &run_circuit, "circuit"_a, "arrays"_a, ReleaseGil())
       .def(
           "compress",
           [](const E& ev, const TfheIntegers& a, bool lists) {
@@ -168,13 +69,6 @@ void bind_others(Class& c) {
             return wrap(ev, ev.trivial_words(as_span(words), bits, is_signed));
           },
           "words"_a, "bits"_a, "signed"_a, ReleaseGil())
-      .def(
-          "look_up",
-          [](const E& ev, const TfheIntegers& index, const Array<u64>& words, u32 bits,
-             bool is_signed) {
-            return wrap(ev, ev.look_up(index.value, as_span(words), bits, is_signed));
-          },
-          "index"_a, "words"_a, "bits"_a, "signed"_a, ReleaseGil())
       .def(
           "random",
           [](const E& ev, u64 count, u32 bits, bool is_signed, const nb::bytes& seed) {
@@ -218,7 +112,7 @@ void bind_tfhe_integers(nb::module_& m) {
        },
        "evaluator"_a, "form"_a = "automatic")
       .def_prop_ro("form", [](const IntegerEvaluator& ev) { return tfhe::name_of(ev.form()); });
-  bind_operations(c);
+  IntegerOperations<Computed>(c).bind();
   bind_others(c);
   m.def("tfhe_integer_operations", &tfhe::integer_operations);
   m.def(

@@ -168,6 +168,7 @@ def test_a_real_vector_is_half_of_its_coefficients(world, fresh):
     assert half.report().real_symmetry and not both.report().real_symmetry
     assert "symmetric" in half.describe() and "symmetric" not in both.describe()
     assert half.options.real_symmetry and not both.options.real_symmetry
+    assert half.report().message == "real" and "slots uniform in [-1, 1] (" in half.describe()
     assert half.report().workspace_bytes < 0.7 * both.report().workspace_bytes
     assert half.report().plaintext_bytes > both.report().plaintext_bytes
     x = uniform(fresh, world.slots)

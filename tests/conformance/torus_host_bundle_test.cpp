@@ -128,24 +128,23 @@ void expect_ref(const TorusPlan& plan, u32 rmax, u32 batch, u32 outputs, Rng& rn
       << describe(plan);
 }
 
+/// All steps in one launch.
 template <class Shape>
-void expect_blocks(const TorusPlan& plan, u32 batch, u32 outputs, Rng& rng) {
-  expect_ref(plan, Shape::RMax, batch, outputs, rng, [&](const BundleArgs& args) {
-    BundleArgs all = args;
-    all.count = all.steps;
-    launch_blocks(bundle_rotate<Shape>, {(batch + Shape::Rows - 1) / Shape::Rows, 1, 1}, 1,
-                  Shape::Threads, all);
+void expect_whole(void (*kernel)(BundleArgs), const TorusPlan& plan, u32 batch, u32 outputs,
+                  Rng& rng) {
+  expect_ref(plan, Shape::RMax, batch, outputs, rng, [&](BundleArgs& args) {
+    args.count = args.steps;
+    launch_blocks(kernel, {(batch + Shape::Rows - 1) / Shape::Rows, 1, 1}, 1, Shape::Threads, args);
   });
 }
 
 template <class Shape>
+void expect_blocks(const TorusPlan& plan, u32 batch, u32 outputs, Rng& rng) {
+  expect_whole<Shape>(bundle_rotate<Shape>, plan, batch, outputs, rng);
+}
+template <class Shape>
 void expect_differences(const TorusPlan& plan, u32 batch, u32 outputs, Rng& rng) {
-  expect_ref(plan, Shape::RMax, batch, outputs, rng, [&](const BundleArgs& args) {
-    BundleArgs all = args;
-    all.count = all.steps;
-    launch_blocks(difference_rotate<Shape>, {(batch + Shape::Rows - 1) / Shape::Rows, 1, 1}, 1,
-                  Shape::Threads, all);
-  });
+  expect_whole<Shape>(difference_rotate<Shape>, plan, batch, outputs, rng);
 }
 
 /// A part of one step, then the others, as rotate_ahead launches them.

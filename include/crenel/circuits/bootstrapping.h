@@ -132,10 +132,11 @@ struct BootstrapReport {
   u64 workspace_bytes = 0;  ///< at most, for one ciphertext, or one pack of them
   u32 message_ratio = 0;
   bool ratio_chosen = false;  ///< that, for the values: the options left it open
+  BootstrapMessage message = BootstrapMessage::complex;
   BootstrapValues values = BootstrapValues::unknown;
-  double values_error = 0.0;    ///< expected largest slot error for such values within 1
-  double expected_error = 0.0;  ///< largest slot error for uniform complex values of [-1, 1]^2
-  double expected_rms = 0.0;
+  double values_error = 0.0;  ///< expected largest slot error for such values within 1
+  /// ... for values uniform in [-1, 1]^2, or in [-1, 1] where the message is real; its rms.
+  double expected_error = 0.0, expected_rms = 0.0;
   double worst_error = 0.0;   ///< largest slot error for any values bounded by 1
   double log2_failure = 0.0;  ///< of one bootstrap
   KeyMode keys = KeyMode::hoisted;

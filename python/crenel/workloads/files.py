@@ -8,7 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from crenel.errors import _file_error
+from crenel.errors import FileError, _file_error
+
+
+def refused(what: str, path: Path, error: OSError) -> FileError:
+    """Of an error of the operating system: "cannot WHAT PATH", of the class that Python has for the cause."""
+    number = error.errno or 0
+    return _file_error(number)(
+        f"cannot {what} {path}: {error.strerror or error}", {"errno": number, "filename": str(path)}
+    )
 
 
 @contextmanager
@@ -21,9 +29,6 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
             f"cannot read {str(path)!r}: {error}", {"errno": errno.EINVAL, "filename": str(path)}
         ) from None
     except OSError as error:
-        number = error.errno or 0
-        raise _file_error(number)(
-            f"cannot read {path}: {error.strerror or error}", {"errno": number, "filename": str(path)}
-        ) from None
+        raise refused("read", path, error) from None
     with file:
         yield file

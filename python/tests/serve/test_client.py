@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import operator
 import os
@@ -14,6 +15,7 @@ import types
 import typing
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -24,6 +26,8 @@ from crenel import client, serve
 from crenel.cli import main
 from crenel.errors import (
     AuthenticationError,
+    FileError,
+    MissingFileError,
     NotFoundError,
     ParameterError,
     SerializationError,
@@ -42,6 +46,14 @@ def live(tmp_path_factory):
     settings = Settings(data=str(folder / "data"), allow_insecure=True, min_free_bytes=0, lease_seconds=2.0)
     with serve.running([made().servable], settings, device="cpu") as service:
         yield service
+
+
+@pytest.fixture
+def key_file(tmp_path):
+    """Keys of a new client, as it writes them."""
+    file = tmp_path / "keys"
+    made().spec.keygen("cpu").evaluation_keys(made().spec).save(file)
+    return file
 
 
 def test_three_lines(live):
@@ -144,39 +156,72 @@ def test_an_upload_goes_on_where_its_progress_function_raised(live, tmp_path, mo
     session.run(m.samples[:1])
 
 
-def test_an_upload_whose_time_was_over_begins_anew(live, tmp_path, monkeypatch):
+def test_an_upload_whose_time_was_over_begins_anew(live, key_file, monkeypatch):
     m = made()
     monkeypatch.setattr("crenel.client_uploads.CHUNK", 1 << 16)
     service = client.connect(live.url, live.token)
-    file = tmp_path / "keys"
-    m.spec.keygen("cpu").evaluation_keys(m.spec).save(file)
     with pytest.raises(Stopped):
-        service.upload(file, m.spec.program, progress=stops_at(2, []))
+        service.upload(key_file, m.spec.program, progress=stops_at(2, []))
     (place,) = service._places.values()
     service.request("DELETE", place, headers={"Tus-Resumable": "1.0.0"})
     told = []
-    key = service.upload(file, m.spec.program, progress=lambda *row: told.append(row))
-    assert told[1][0] == 1 << 16 and told[-1][0] == file.stat().st_size and not service._places
+    key = service.upload(key_file, m.spec.program, progress=lambda *row: told.append(row))
+    assert told[1][0] == 1 << 16 and told[-1][0] == key_file.stat().st_size and not service._places
     service.delete_keys(key)
 
 
-def test_a_key_file_that_changes_while_it_is_sent(live, tmp_path, monkeypatch):
+def test_a_key_file_that_changes_while_it_is_sent(live, key_file, monkeypatch):
     """Cut: the call ends, and the whole file goes on from there. What is added behind is not sent."""
     m = made()
     monkeypatch.setattr("crenel.client_uploads.CHUNK", 1 << 16)
     service = client.connect(live.url, live.token)
-    file = tmp_path / "keys"
-    m.spec.keygen("cpu").evaluation_keys(m.spec).save(file)
-    whole = file.read_bytes()
+    whole = key_file.read_bytes()
 
     def becomes(data: bytes):
-        return lambda done, total, what: file.write_bytes(data) if done >= 2 << 16 else None
+        return lambda done, total, what: key_file.write_bytes(data) if done >= 2 << 16 else None
 
     with pytest.raises(SerializationError, match=rf"ends before byte \d+, expected {len(whole)} bytes"):
-        service.upload(file, m.spec.program, progress=becomes(whole[: 1 << 16]))
-    file.write_bytes(whole)
-    key = service.upload(file, m.spec.program, progress=becomes(whole + bytes(1 << 17)))
+        service.upload(key_file, m.spec.program, progress=becomes(whole[: 1 << 16]))
+    key_file.write_bytes(whole)
+    key = service.upload(key_file, m.spec.program, progress=becomes(whole + bytes(1 << 17)))
     assert not service._places
+    service.delete_keys(key)
+
+
+def test_files_that_the_system_refuses(live, key_file, tmp_path, monkeypatch):
+    """The library's error and Python's, with the name; keys that wait to be sent are left where they are."""
+    m = made()
+    service = client.connect(live.url, live.token)
+    session = client.Session(service, m.spec, m.spec.keygen("cpu"))
+    missing, inside, below = tmp_path / "missing", key_file / "inside", tmp_path / "folder" / "secret"
+
+    def kept(path):
+        return service.open("toy", secret_key=path, allow_insecure=True)
+
+    for call, path, kind, named in [
+        (service.upload, missing, MissingFileError, missing),
+        (service.upload, str(missing), FileNotFoundError, missing),
+        (service.upload, inside, NotADirectoryError, inside),
+        (service.upload, tmp_path, IsADirectoryError, tmp_path),
+        (service.upload, "a\0b", FileError, "a\0b"),
+        (kept, tmp_path, IsADirectoryError, tmp_path),
+        (kept, below, MissingFileError, below),
+    ]:
+        with pytest.raises(kind) as caught:
+            call(path, m.spec.program) if call == service.upload else call(path)
+        assert isinstance(caught.value, SerializationError) and isinstance(caught.value, OSError)
+        assert caught.value.filename == str(named) == caught.value.fields["filename"]
+    other = session._unsent("next")
+    other.write_bytes(key_file.read_bytes())
+    refused = FileError("cannot read it", {"errno": errno.EMFILE, "filename": str(other)})
+    with monkeypatch.context() as patched:
+        patched.setattr("crenel.client.opened", Mock(side_effect=refused))
+        with pytest.raises(FileError):
+            session.rotate_keys()
+    assert other.read_bytes() == key_file.read_bytes()
+    key = service.upload(str(key_file), m.spec.program)
+    held = service.keys()
+    assert key in {k["key"] for k in held}
     service.delete_keys(key)
 
 

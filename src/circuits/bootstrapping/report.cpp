@@ -134,14 +134,16 @@ u64 workspace_bytes(const ckks::Params& params, const BootstrapPlan& plan) {
 BootstrapReport report_of(const ckks::Params& params, const BootstrapPlan& plan) {
   BootstrapReport r;
   const BootstrapModel model = model_of(params, plan);
-  const auto uniform = estimate_precision(model, {MessageKind::uniform_complex}).total;
+  const Message random = message_of(BootstrapValues::centred, plan.options.message);
+  const auto uniform = estimate_precision(model, random).total;
   r.levels = plan.levels;
   r.slots = plan.options.slots;
   r.pack = plan.options.pack;
   r.message_ratio = model.message_ratio;
   r.ratio_chosen = plan.ratio_chosen;
+  r.message = plan.options.message;
   r.values = plan.options.values;
-  r.values_error = expected_error_of(params, plan, message_of(r.values, plan.options.message));
+  r.values_error = expected_error_of(params, plan, message_of(r.values, r.message));
   r.keys = plan.options.keys.value();
   r.over_mod_raise = plan.over_mod_raise();
   r.real_symmetry = plan.symmetric;
@@ -176,7 +178,8 @@ std::string BootstrapReport::text() const {
       << "message ratio   2^" << message_ratio << (ratio_chosen ? ", chosen" : ", given") << " for "
       << name_of(values) << " values within 1: largest error about " << bits(values_error) << "\n"
       << "expected error  about " << bits(expected_error)
-      << ", the largest of slots uniform in [-1, 1]^2 (" << bits(expected_rms) << " rms), "
+      << ", the largest of slots uniform in [-1, 1]"
+      << (message == BootstrapMessage::real ? "" : "^2") << " (" << bits(expected_rms) << " rms), "
       << bits(worst_error) << " for any slots bounded by 1\n";
   if (iterations > 1)
     out << "iterations      " << iterations << ": the errors above, of one iteration, shrink by 2^"

@@ -3,12 +3,25 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
+#include <limits>
+#include <string>
+
+#include "crenel/core/error.h"
 
 namespace crenel::tfhe::radix {
 
 namespace {
 
 u64 mixed(u64 hash, u64 value) { return (hash ^ value) * 0x100000001b3u; }  // FNV-1a, by words
+
+std::string range(i64 low, i64 high) { return cat(low, "..", high); }
+/// ParameterError for [low, high], of `what`, that is empty or leaves [least, most].
+void expect_within(const char* what, i64 low, i64 high, i64 least, i64 most) {
+  if (least <= low && low <= high && high <= most) return;
+  const std::string found = range(low, high), expected = range(least, most);
+  throw ParameterError(cat(what, " in ", found, ", expected ", expected),
+                       {{"found", found}, {"expected", expected}});
+}
 
 }  // namespace
 
@@ -152,41 +165,45 @@ Sum Circuit::add_node(const Sum& x, Node node, i64 least, i64 most) {
 }
 
 Sum Circuit::look_up(const Sum& x, const std::function<u64(u64)>& f) {
-  assert(x.low >= 0 && x.high < kMessages && x.low <= x.high);
+  expect_within("the argument of a look-up is", x.low, x.high, 0, kMessages - 1);
   Node node;
-  u64 least = kMessages, most = 0;
+  i64 least = std::numeric_limits<i64>::max(), most = std::numeric_limits<i64>::min();
   bool identity = true;
   for (i64 v = x.low; v <= x.high; ++v) {
-    const u64 value = f(static_cast<u64>(v));
-    assert(value < kMessages);
+    const i64 value = static_cast<i64>(f(static_cast<u64>(v)));
     node.table[static_cast<std::size_t>(v)] = static_cast<u8>(value);
     least = std::min(least, value), most = std::max(most, value);
-    identity = identity && value == static_cast<u64>(v);
+    identity = identity && value == v;
   }
-  if (least == most) return Sum(static_cast<i64>(least));
+  expect_within("the values of a look-up are", least, most, 0, kMessages - 1);
+  if (least == most) return Sum(least);
   if (identity && x.is_node()) return x;
-  return add_node(x, std::move(node), static_cast<i64>(least), static_cast<i64>(most));
+  return add_node(x, std::move(node), least, most);
 }
 
 Sum Circuit::look_up_signed(const Sum& x, const std::function<i64(i64)>& f) {
-  assert(x.low <= x.high);
+  constexpr i64 kHalf = kMessages, kWhole = 2 * kMessages;
+  const bool few = x.low <= x.high && x.high - x.low < kMessages;  // wherever they lie
+  if (!few) expect_within("the argument of a look-up is", x.low, x.high, 1 - kHalf, kHalf - 1);
   i64 least = f(x.low), most = least;
   for (i64 v = x.low; v <= x.high; ++v) least = std::min(least, f(v)), most = std::max(most, f(v));
-  assert(most - least < kMessages);
-  if (x.high - x.low < kMessages)
+  expect_within("the values of a look-up are", least, most, least, least + kMessages - 1);
+  if (few)
     return look_up(
                x - x.low,
                [&](u64 v) { return static_cast<u64>(f(static_cast<i64>(v) + x.low) - least); }) +
            least;
-  constexpr i64 kHalf = kMessages, kWhole = 2 * kMessages;
-  assert(x.low > -kHalf && x.high < kHalf);
   if (least == most) return Sum(least);
   const auto value = [&](i64 v) { return f(v) - least; };
   const i64 sum = value(x.high) + value(x.high - kHalf);  // x takes more than 16 values: both
   Node node;
   for (i64 v = 0; v < kHalf; ++v) {
     const bool above = v <= x.high, below = v - kHalf >= x.low;
-    assert(!above || !below || value(v) + value(v - kHalf) == sum);
+    if (above && below && value(v) + value(v - kHalf) != sum)
+      throw ParameterError(
+          cat("a look-up of ", range(x.low, x.high), " has f(", v, ") + f(", v - kHalf,
+              ") = ", f(v) + f(v - kHalf), ", expected ", sum + 2 * least),
+          {{"found", f(v) + f(v - kHalf)}, {"expected", sum + 2 * least}});
     const i64 upper = above ? value(v) : below ? sum - value(v - kHalf) : 0;
     node.table[static_cast<std::size_t>(v)] = static_cast<u8>((upper + kWhole) % kWhole);
     node.table[static_cast<std::size_t>(v + kHalf)] =

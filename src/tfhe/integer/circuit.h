@@ -79,13 +79,13 @@ class Circuit {
   Blocks inputs(u32 count);  ///< blocks of 2 bits
 
   /// f(x). Folded without a look-up where f is constant on the range of x, or the identity on a
-  /// node; one node for equal arguments and tables. x must lie in 0..15 (asserted). Where its norm2
-  /// exceeds max_norm2(), as of nodes that several operands have in common, those with the largest
-  /// factors are multiplied by look-ups of their own first.
+  /// node; one node for equal arguments and tables. Where its norm2 exceeds max_norm2(), as of
+  /// nodes that several operands have in common, those with the largest factors are multiplied by
+  /// look-ups of their own first. ParameterError where x or f(x) may leave 0..15.
   Sum look_up(const Sum& x, const std::function<u64(u64)>& f);
   /// f(x), whose values span 15 at most, of any x that takes 16 values or fewer; or of x in -15..15
-  /// where f(v) + f(v - 16) is the same for all v in 1..15 that both occur with (asserted), as of
-  /// the sign of x. f(0) is free.
+  /// where f(v) + f(v - 16) is the same for all v in 1..15 that both occur with, as of the sign of
+  /// x. f(0) is free. ParameterError for others.
   Sum look_up_signed(const Sum& x, const std::function<i64(i64)>& f);
 
   const std::vector<Node>& nodes() const { return nodes_; }

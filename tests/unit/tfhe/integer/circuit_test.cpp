@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "crenel/core/error.h"
 #include "support/integer_values.h"
 #include "support/radix_model.h"
 #include "tfhe/integer/carries.h"
@@ -394,6 +395,51 @@ TEST(TfheRadixCircuit, LookUpsAreFoldedWhereNothingIsToBeDone) {
   EXPECT_EQ(y.terms, circuit.look_up(2 * x, [](u64 v) { return v >> 1; }).terms);
   EXPECT_EQ(circuit.look_ups(), 1u);
   EXPECT_TRUE((y - y).is_constant());
+}
+
+// What a call is refused with, and that it left the circuit as it was.
+template <class Call>
+void expect_refused(Circuit& circuit, const std::string& message, Call call) {
+  const u64 before = circuit.look_ups();
+  try {
+    call();
+    ADD_FAILURE() << message;
+  } catch (const ParameterError& error) {
+    EXPECT_EQ(error.what(), message);
+    EXPECT_FALSE(error.field("found").empty() || error.field("expected").empty());
+  }
+  EXPECT_EQ(circuit.look_ups(), before);
+}
+
+TEST(TfheRadixCircuit, LookUpsOutOfRangeAreRefused) {
+  Circuit circuit;
+  const Sum x = circuit.input(3);
+  const auto same = [](u64 v) { return v; };
+  expect_refused(circuit, "the argument of a look-up is in 0..18, expected 0..15",
+                 [&] { circuit.look_up(6 * x, same); });
+  expect_refused(circuit, "the argument of a look-up is in 0..3000, expected 0..15",
+                 [&] { circuit.look_up(1000 * x, same); });
+  expect_refused(circuit, "the argument of a look-up is in -1..2, expected 0..15",
+                 [&] { circuit.look_up(x - 1, same); });
+  expect_refused(circuit, "the argument of a look-up is in 5..3, expected 0..15",
+                 [&] { circuit.look_up(x.within(5, 3), same); });
+  expect_refused(circuit, "the values of a look-up are in 13..16, expected 0..15",
+                 [&] { circuit.look_up(x, [](u64 v) { return v + 13; }); });
+  expect_refused(circuit, "the values of a look-up are in -1..2, expected 0..15",
+                 [&] { circuit.look_up(x, [](u64 v) { return v - 1; }); });
+  EXPECT_EQ(circuit.look_up(5 * x, same).high, 15);
+
+  const auto negated = [](i64 v) { return -v; };
+  expect_refused(circuit, "the argument of a look-up is in 0..18, expected -15..15",
+                 [&] { circuit.look_up_signed(6 * x, negated); });
+  expect_refused(circuit, "the argument of a look-up is in 5..3, expected -15..15",
+                 [&] { circuit.look_up_signed(x.within(5, 3), negated); });
+  expect_refused(circuit, "the values of a look-up are in -15..15, expected -15..0",
+                 [&] { circuit.look_up_signed(5 * x - 5 * circuit.input(3), negated); });
+  expect_refused(circuit, "a look-up of -15..15 has f(1) + f(-15) = 1, expected 0", [&] {
+    circuit.look_up_signed(5 * x - 5 * circuit.input(3), [](i64 v) { return i64(v == 1); });
+  });
+  EXPECT_EQ(circuit.look_up_signed(100 + x, negated).low, -103);  // few values, wherever they lie
 }
 
 }  // namespace

@@ -7,43 +7,41 @@
 namespace crenel::backend::cuda::torus {
 namespace {
 
+/// What shapes of every kind state: `rows` a block, or a cluster.
 template <class Shape>
-constexpr BundleForm block_form(const char* name) {
+constexpr BundleForm form_of(const char* name, void (*kernel)(BundleArgs), u32 rows) {
   BundleForm form = {};
   form.name = name;
-  form.kernel = bundle_rotate<Shape>;
+  form.kernel = kernel;
   form.log_points = Shape::LP, form.polys = Shape::Polys, form.rmax = Shape::RMax;
-  form.threads = Shape::Threads, form.rows = Shape::Rows, form.cluster = 1;
-  if constexpr (Shape::Ahead)
-    form.ahead = true, form.made_rows = Shape::kMadeRows, form.made_tiles = Shape::kMadeTiles;
+  form.threads = Shape::Threads, form.rows = rows, form.cluster = 1;
+  return form;
+}
+/// ... whose bundles other blocks make.
+template <class Shape>
+constexpr BundleForm ahead_form(const char* name, void (*kernel)(BundleArgs), u32 rows) {
+  BundleForm form = form_of<Shape>(name, kernel, rows);
+  form.ahead = true, form.made_rows = Shape::kMadeRows, form.made_tiles = Shape::kMadeTiles;
   return form;
 }
 template <class Shape>
+constexpr BundleForm block_form(const char* name) {
+  if constexpr (Shape::Ahead)
+    return ahead_form<Shape>(name, bundle_rotate<Shape>, Shape::Rows);
+  else
+    return form_of<Shape>(name, bundle_rotate<Shape>, Shape::Rows);
+}
+template <class Shape>
 constexpr BundleForm difference_form(const char* name) {
-  BundleForm form = {};
-  form.name = name;
-  form.kernel = difference_rotate<Shape>;
-  form.log_points = Shape::LP, form.polys = Shape::Polys, form.rmax = Shape::RMax;
-  form.threads = Shape::Threads, form.rows = Shape::Rows, form.cluster = 1;
+  BundleForm form = form_of<Shape>(name, difference_rotate<Shape>, Shape::Rows);
   form.differences = true, form.pad = Shape::Pad;
   return form;
 }
 template <class Shape>
 constexpr BundleForm cluster_form(const char* name) {
-  return {name,
-          cluster_rotate<Shape>,
-          Shape::LP,
-          Shape::Polys,
-          Shape::RMax,
-          Shape::Threads,
-          1,
-          Shape::Polys,
-          Shape::Ahead,
-          Shape::kMadeRows,
-          Shape::kMadeTiles,
-          Shape::kBytes,
-          false,
-          0};
+  BundleForm form = ahead_form<Shape>(name, cluster_rotate<Shape>, 1);
+  form.cluster = Shape::Polys, form.fixed_bytes = Shape::kBytes;
+  return form;
 }
 
 const BundleForm kForms[] = {
