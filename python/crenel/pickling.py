@@ -107,6 +107,7 @@ OPTIONS = (
     "folded_sums",
     "short_raise",
     "real_symmetry",
+    "aligned_keys",
 )
 
 

@@ -72,7 +72,8 @@ using PublicKey = Bound<ckks::PublicKey>;
   "rotations: collections.abc.Sequence[int] | collections.abc.Mapping[int, int] = (), "  \
   "conjugate: bool = False, relinearisation: bool = True, encapsulation: bool = False, " \
   "bootstrap: bool | typing.Literal['hoisted', 'minimal'] | BootstrapOptions | "         \
-  "collections.abc.Sequence[BootstrapOptions] = False, max_level: int | None = None"
+  "collections.abc.Sequence[BootstrapOptions] = False, max_level: int | None = None, "   \
+  "aligned: bool = False"
 
 /// Around every call that computes: other Python threads run meanwhile, and it can be stopped.
 using ReleaseGil = nb::call_guard<Computing>;
@@ -95,6 +96,9 @@ ckks::KeyRequest with_bootstrap(ckks::KeyRequest request, const ckks::Params& pa
 /// highest level of each.
 ckks::KeyRequest key_request(nb::handle rotations, bool conjugate, bool relinearisation,
                              bool encapsulation, std::optional<i64> max_level);
+/// The request with a key for aligned levels beside each where `aligned` asks for them; ParameterError
+/// where the parameters have none up to the levels of the request.
+ckks::KeyRequest with_aligned(ckks::KeyRequest request, const ckks::Params& params, bool aligned);
 
 /// A Python integer as an unsigned one; ParameterError names the argument.
 template <class T>

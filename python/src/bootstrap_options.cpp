@@ -40,7 +40,8 @@ void construct(BootstrapOptions* self, std::optional<i64> slots, i64 pack,
                std::optional<i64> target_level, i64 iterations, std::optional<std::string> keys,
                const std::vector<i64>& coeff_to_slot_stages,
                const std::vector<i64>& slot_to_coeff_stages, std::optional<bool> over_mod_raise,
-               bool folded_sums, bool short_raise, bool real_symmetry, bool graph) {
+               bool folded_sums, bool short_raise, bool real_symmetry, bool aligned_keys,
+               bool graph) {
   BootstrapOptions o;
   o.slots = as_slots(slots);
   o.pack = as_unsigned<u32>(pack, "pack");
@@ -58,6 +59,7 @@ void construct(BootstrapOptions* self, std::optional<i64> slots, i64 pack,
   o.savings.folded_sums = folded_sums;
   o.savings.short_raise = short_raise;
   o.savings.real_symmetry = real_symmetry;
+  o.savings.aligned_keys = aligned_keys;
   o.graph = graph;
   new (self) BootstrapOptions(std::move(o));
 }
@@ -78,6 +80,7 @@ std::string text_of(const BootstrapOptions& v) {
              v.savings.folded_sums ? "" : ", folded_sums=False",
              v.savings.short_raise ? "" : ", short_raise=False",
              v.savings.real_symmetry ? "" : ", real_symmetry=False",
+             v.savings.aligned_keys ? "" : ", aligned_keys=False",
              ", graph=", v.graph ? "True" : "False");
 }
 
@@ -122,6 +125,11 @@ constexpr const char* kOptionsDoc =
     "coefficients\n"
     "    go through EvalMod: a real vector's polynomial is symmetric; False is for ablations, and\n"
     "    for half a bit of precision\n"
+    "aligned_keys : of key requests: what happens at aligned levels (Params.highest_aligned) has "
+    "keys "
+    "of\n"
+    "    its own, which save a digit; False is for ablations, and for rotations that a program "
+    "shares\n"
     "graph : replay a recorded graph where the device has them; the same bits as eager";
 
 void bind_options(nb::module_& m) {
@@ -138,7 +146,8 @@ void bind_options(nb::module_& m) {
         "coeff_to_slot_stages"_a = std::vector<i64>(),
         "slot_to_coeff_stages"_a = std::vector<i64>(), "over_mod_raise"_a = nb::none(),
         "folded_sums"_a = d.savings.folded_sums, "short_raise"_a = d.savings.short_raise,
-        "real_symmetry"_a = d.savings.real_symmetry, "graph"_a = d.graph,
+        "real_symmetry"_a = d.savings.real_symmetry, "aligned_keys"_a = d.savings.aligned_keys,
+        "graph"_a = d.graph,
         nb::sig("def __init__(self, *, " CRENEL_BOOTSTRAP_KEYWORDS ") -> None"), kOptionsDoc)
       .def_prop_ro(
           "slots",
@@ -191,6 +200,9 @@ void bind_options(nb::module_& m) {
       .def_prop_ro(
           "real_symmetry", [](const BootstrapOptions& o) { return o.savings.real_symmetry; },
           "Does half of a real vector's coefficients go through EvalMod where that is all?")
+      .def_prop_ro(
+          "aligned_keys", [](const BootstrapOptions& o) { return o.savings.aligned_keys; },
+          "Do key requests have keys of their own for aligned levels?")
       .def_prop_ro(
           "graph", [](const BootstrapOptions& o) { return o.graph; }, "Replay a recorded graph?")
       .def(
@@ -323,6 +335,27 @@ ckks::KeyRequest key_request(nb::handle rotations, bool conjugate, bool relinear
   } else if (!nb::try_cast(rotations, request.rotations)) {
     throw nb::type_error("rotations must be a sequence of integers, or a mapping to levels");
   }
+  return request;
+}
+
+ckks::KeyRequest with_aligned(ckks::KeyRequest request, const ckks::Params& params, bool aligned) {
+  if (!aligned) return request;
+  const u32 usual = request.max_level.value_or(params.normal_top_level());
+  const auto up_to = [&](u32 level) {
+    return params.highest_aligned(std::min(level, params.max_level()));
+  };
+  for (i64 steps : request.rotations) {
+    const auto own = request.rotation_levels.find(steps);
+    if (const auto level = up_to(own == request.rotation_levels.end() ? usual : own->second))
+      request.aligned_rotations.emplace(steps, *level);
+  }
+  if (request.conjugate) request.aligned_conjugation = up_to(usual);
+  if (request.relinearisation) request.aligned_relinearisation = up_to(usual);
+  if (request.aligned_rotations.empty() && !request.aligned_conjugation &&
+      !request.aligned_relinearisation)
+    throw ParameterError(cat("aligned keys for levels up to ", usual,
+                             ", where no level is aligned (Params.highest_aligned)"),
+                         {{"aligned", true}, {"max_level", usual}});
   return request;
 }
 

@@ -160,13 +160,16 @@ void bind_encrypted(nb::module_& m) {
         "slots and components; ParameterError for none.");
 }
 
-std::optional<u32> level_of(const EvaluationKeys& k, nb::handle key) {
+std::optional<u32> level_of(const EvaluationKeys& k, nb::handle key, bool aligned) {
+  const ckks::EvaluationKeys& keys = k.value;
   i64 steps = 0;
-  if (nb::try_cast(key, steps)) return k.value.rotation_level(steps);
+  if (nb::try_cast(key, steps))
+    return aligned ? keys.aligned_rotation(steps) : keys.rotation_level(steps);
   std::string name;
   if (nb::try_cast(key, name)) {
-    if (name == "conjugate") return k.value.conjugation_level();
-    if (name == "relinearisation") return k.value.relinearisation_level();
+    if (name == "conjugate") return aligned ? keys.aligned_conjugation() : keys.conjugation_level();
+    if (name == "relinearisation")
+      return aligned ? keys.aligned_relinearisation() : keys.relinearisation_level();
   }
   throw nb::type_error("key must be a rotation step, 'conjugate' or 'relinearisation'");
 }
@@ -180,19 +183,25 @@ void bind_keys(nb::module_& m) {
           "The public name of the secret key that they were made with; 'none' for no keys.")
       .def_prop_ro(
           "rotations", [](const EvaluationKeys& k) { return k.value.rotations(); },
-          "Rotation steps with a key, ascending.")
+          "Rotation steps with a key, ascending; without those that have one for aligned levels "
+          "only.")
+      .def_prop_ro(
+          "aligned_rotations", [](const EvaluationKeys& k) { return k.value.aligned_rotations(); },
+          "Rotation steps with a key for aligned levels (Params.highest_aligned), ascending.")
       .def_prop_ro(
           "conjugate", [](const EvaluationKeys& k) { return k.value.has_conjugation(); },
           "Is there a key for conjugation?")
       .def_prop_ro(
           "relinearisation", [](const EvaluationKeys& k) { return k.value.has_relinearisation(); },
           "Is there a key for products of ciphertexts?")
-      .def("level_of", &level_of, "key"_a,
-           nb::sig("def level_of(self, key: int | typing.Literal['conjugate', 'relinearisation']) "
-                   "-> int | None"),
+      .def("level_of", &level_of, "key"_a, "aligned"_a = false,
+           nb::sig("def level_of(self, key: int | typing.Literal['conjugate', 'relinearisation'], "
+                   "aligned: bool = False) -> int | None"),
            "The highest level at which a key can be used (max_level of Client.evaluation_keys), "
            "of a\n"
-           "rotation by so many steps or the other kinds; None where there is no such key.")
+           "rotation by so many steps or the other kinds, `aligned`: of the key for aligned "
+           "levels;\n"
+           "None where there is no such key.")
       .def_prop_ro(
           "has_encapsulation", [](const EvaluationKeys& k) { return k.value.has_encapsulation(); },
           "Are there the keys to an ephemeral sparse secret and back?")

@@ -80,7 +80,7 @@ void bind_transform_facts(nb::class_<BoundTransform<T>>& c, const char* record, 
   "coeff_to_slot_stages: collections.abc.Sequence[int] = (), "                                   \
   "slot_to_coeff_stages: collections.abc.Sequence[int] = (), "                                   \
   "over_mod_raise: bool | None = None, folded_sums: bool = True, short_raise: bool = True, "     \
-  "real_symmetry: bool = True, graph: bool = True"
+  "real_symmetry: bool = True, aligned_keys: bool = True, graph: bool = True"
 
 void bind_bootstrap_options(nb::module_& m);
 

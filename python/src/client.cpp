@@ -61,11 +61,13 @@ Plaintext decrypt_to_plaintext(const Client& client, nb::handle object) {
 
 EvaluationKeys evaluation_keys(Client& client, nb::handle rotations, bool conjugate,
                                bool relinearisation, bool encapsulation, nb::handle bootstrap,
-                               std::optional<i64> max_level, nb::handle progress) {
+                               std::optional<i64> max_level, bool aligned, nb::handle progress) {
   const ckks::Context& context = client.context();
+  const ckks::Params& params = context.params();
+  const ckks::KeyRequest asked =
+      key_request(rotations, conjugate, relinearisation, encapsulation, max_level);
   const ckks::KeyRequest request =
-      with_bootstrap(key_request(rotations, conjugate, relinearisation, encapsulation, max_level),
-                     context.params(), bootstrap);
+      with_bootstrap(with_aligned(asked, params, aligned), params, bootstrap);
   const Progress told(progress);
   return released([&] { return EvaluationKeys{context, client.evaluation_keys(request)}; });
 }
@@ -216,7 +218,8 @@ void bind_keys(nb::class_<Client>& c) {
   c.def(
        "evaluation_keys", &evaluation_keys, nb::kw_only(), "rotations"_a = nb::tuple(),
        "conjugate"_a = false, "relinearisation"_a = true, "encapsulation"_a = false,
-       "bootstrap"_a = false, "max_level"_a = nb::none(), "progress"_a = nb::none(),
+       "bootstrap"_a = false, "max_level"_a = nb::none(), "aligned"_a = false,
+       "progress"_a = nb::none(),
        nb::sig("def evaluation_keys(self, *, " CRENEL_KEYS_SIG ", " CRENEL_PROGRESS_SIG
                ") -> EvaluationKeys"),
        "The keys that a server needs; only what is asked for is made.\n\n"
@@ -236,7 +239,11 @@ void bind_keys(nb::class_<Client>& c) {
        "    default every level. Keys for lower levels are smaller (EvaluationKeys.nbytes), and "
        "give\n"
        "    the same bits. Those of a bootstrap serve what it needs, and every normal "
-       "level\n" CRENEL_PROGRESS_DOC
+       "level\n"
+       "aligned : beside each key one for the aligned levels up to its own (by default the normal "
+       "ones):\n"
+       "    operations at these take a digit less (Params.highest_aligned). Bootstraps have them "
+       "anyway\n" CRENEL_PROGRESS_DOC
        "\n"
        "Raises ParameterError for levels beyond params.max_level, where that sparse secret would "
        "have less than 128 bits of security,\n"

@@ -144,11 +144,13 @@ void bind_numbers(nb::class_<Params>& c) {
 }
 
 u64 key_bytes(const Params& params, nb::handle rotations, bool conjugate, bool relinearisation,
-              bool encapsulation, nb::handle bootstrap, std::optional<i64> max_level) {
-  const ckks::KeyRequest request =
-      with_bootstrap(key_request(rotations, conjugate, relinearisation, encapsulation, max_level),
-                     params, bootstrap);
-  return ckks::key_sizes(params, request).bytes;
+              bool encapsulation, nb::handle bootstrap, std::optional<i64> max_level,
+              bool aligned) {
+  const ckks::KeyRequest asked =
+      key_request(rotations, conjugate, relinearisation, encapsulation, max_level);
+  return ckks::key_sizes(params,
+                         with_bootstrap(with_aligned(asked, params, aligned), params, bootstrap))
+      .bytes;
 }
 
 void bind_methods(nb::class_<Params>& c) {
@@ -176,11 +178,18 @@ void bind_methods(nb::class_<Params>& c) {
       .def(
           "key_bytes", &key_bytes, nb::kw_only(), "rotations"_a = nb::tuple(),
           "conjugate"_a = false, "relinearisation"_a = true, "encapsulation"_a = false,
-          "bootstrap"_a = false, "max_level"_a = nb::none(),
+          "bootstrap"_a = false, "max_level"_a = nb::none(), "aligned"_a = false,
           nb::sig("def key_bytes(self, *, " CRENEL_KEYS_SIG ") -> int"),
           "Bytes on the device of the keys that Client.evaluation_keys makes of these arguments,\n"
           "exactly (EvaluationKeys.nbytes), without a client, a device or a key. Raises what that\n"
           "raises for arguments that the parameters cannot serve.")
+      .def(
+          "highest_aligned",
+          [](const Params& p, i64 level) { return p.highest_aligned(checked_level(p, level, 0)); },
+          "level"_a, nb::sig("def highest_aligned(self, level: int) -> int | None"),
+          "The highest level up to this one at which keys of their own save a digit of key\n"
+          "switching (`aligned` of Client.evaluation_keys); None where there is none.\n"
+          "docs/theory/ckks-primes.md, \"Aligned digits\".")
       .def("explain", &ckks::explain, "What these parameters are, in words and a table of levels.")
       .def("__repr__", [](const Params& p) {
         return cat("<ckks.Params ", p.name().empty() ? std::string("generated") : p.name(),

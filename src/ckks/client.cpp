@@ -117,17 +117,10 @@ EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
   expect_room_for_keys(context, request);
   const auto turned = turned_elements(context.params, request);
   if (!turned.empty()) rlwe::expect_over_mod_raise(*context.ring);
-  const auto elements = galois_levels(context.params, request);
-  const watch::Task task(
-      elements.size() + u64(request.relinearisation) + u64(request.encapsulation),
-      "evaluation keys");
-  if (request.relinearisation) {
-    data->set.relinearisation =
-        secret.make_relinearisation_key(relinearisation_level(context.params, request));
-    watch::advance();
-  }
-  for (const auto& [element, level] : elements) {
-    data->set.galois.emplace(element, secret.make_galois_key(element, level));
+  const auto keys = switch_keys(context.params, request);
+  const watch::Task task(keys.size() + u64(request.encapsulation), "evaluation keys");
+  for (const auto& [id, level] : keys) {
+    data->set.put(id, make_switch_key(secret, id, level));
     watch::advance();
   }
   if (request.encapsulation) {

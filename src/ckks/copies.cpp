@@ -59,8 +59,9 @@ EvaluationKeys copy_to(const Context& to, const EvaluationKeys& keys) {
   const watch::Task task(keys.count(), "copying keys");
   const rlwe::EvaluationKeySet& set = from->set;
   if (set.relinearisation) data->set.relinearisation = across(stream, *set.relinearisation);
-  for (const auto& [element, key] : set.galois)
-    data->set.galois.emplace(element, across(stream, key));
+  for (const auto& [element, key] : set.galois) data->set.put(element, across(stream, key));
+  for (const auto& [id, key] : set.aligned)
+    data->set.put(rlwe::aligned_key(id), across(stream, key));
   if (set.encapsulation) {
     const rlwe::EncapsulationKeys& keys_of = *set.encapsulation;
     data->set.encapsulation =

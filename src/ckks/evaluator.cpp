@@ -232,10 +232,11 @@ Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
         "relinearise", [](const auto& on, const auto& x) { return on.relinearise(x); }, a);
   s.check_components(a, 3, "relinearisation");
   s.require_relinearisation(a.level(), "relinearise");
-  const auto key = s.lease(rlwe::kRelinearisation);
+  const auto [id, level] = s.choice(rlwe::kRelinearisation, a.level());
+  const auto key = s.lease(id);
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
-  return s.wrap(ks.switch_down({.in = v.components(2, 1)}, key[0], a.level(), &low), a.metadata());
+  return s.wrap(ks.switch_down({.in = v.components(2, 1)}, key[0], level, &low), a.metadata());
 }
 
 Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
@@ -247,10 +248,11 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   s.check_components(a, 3, "relinearisation");
   s.check_can_rescale(a, "relinearise_rescale");
   s.require_relinearisation(a.level(), "relinearise_rescale");
-  const auto key = s.lease(rlwe::kRelinearisation);
+  const auto [id, level] = s.choice(rlwe::kRelinearisation, a.level());
+  const auto key = s.lease(id);
   const auto ks = s.switcher();
   const rlwe::ConstView v = a.data().poly.view(), low = v.components(0, 2);
-  return s.wrap(ks.switch_rescale({.in = v.components(2, 1), .addend = &low}, key[0], a.level()),
+  return s.wrap(ks.switch_rescale({.in = v.components(2, 1), .addend = &low}, key[0], level),
                 rescaled_metadata(s.params(), a.metadata()));
 }
 

@@ -136,6 +136,27 @@ void check_sum(u64 count, u64 slots) {
                          {{"count", count}, {"slots", slots}});
 }
 
+Evaluator::State::KeyChoice Evaluator::State::choice(rlwe::KeyId id, u32 level) const {
+  if (id == rlwe::kNoKey || !ring().aligned(level)) return {id, level};
+  const KeyChoice aligned{rlwe::aligned_key(id), rlwe::aligned_level(level)};
+  return serves(aligned) ? aligned : KeyChoice{id, level};
+}
+
+std::optional<Evaluator::State::KeyChoices> Evaluator::State::choices(
+    std::span<const rlwe::KeyId> ids, u32 level) const {
+  KeyChoices aligned{{}, rlwe::aligned_level(level)}, plain{{ids.begin(), ids.end()}, level};
+  bool all_aligned = true, all_plain = true;
+  for (rlwe::KeyId id : ids) {
+    const KeyChoice key = choice(id, level);
+    aligned.ids.push_back(key.id);
+    if (id == rlwe::kNoKey) continue;
+    all_aligned = all_aligned && rlwe::is_aligned(key.level);
+    all_plain = all_plain && serves({id, level});
+  }
+  if (all_aligned && aligned.ids != plain.ids) return aligned;
+  return all_plain ? std::optional(plain) : std::nullopt;
+}
+
 rlwe::KeyLease Evaluator::State::lease(std::span<const rlwe::KeyId> ids) const {
   const auto none = [](rlwe::KeyId id) { return id == rlwe::kNoKey; };
   if (std::all_of(ids.begin(), ids.end(), none))

@@ -90,9 +90,25 @@ struct Evaluator::State {
   std::optional<u32> key_level(rlwe::KeyId id) const {
     return source ? source->max_level(id) : std::nullopt;
   }
-  bool has_key(rlwe::KeyId id, u32 level) const {
-    const auto highest = key_level(id);
-    return highest && rlwe::serves(*highest, level);
+  /// Whether there is one for it, aligned or not.
+  bool has_key(rlwe::KeyId id, u32 level) const { return serves(choice(id, level)); }
+  /// A key, and the level that operations with it are at: aligned where there is such a key, whose
+  /// digits are fewer, the ordinary one else, whether it is there or not.
+  struct KeyChoice {
+    rlwe::KeyId id;
+    u32 level;
+  };
+  KeyChoice choice(rlwe::KeyId id, u32 level) const;
+  /// Of keys that share the digits of one operand: aligned where all of them are there, ordinary
+  /// where those are, nothing else. rlwe::kNoKey is both.
+  struct KeyChoices {
+    std::vector<rlwe::KeyId> ids;
+    u32 level;
+  };
+  std::optional<KeyChoices> choices(std::span<const rlwe::KeyId> ids, u32 level) const;
+  bool serves(const KeyChoice& key) const {
+    const auto highest = key_level(key.id);
+    return highest && rlwe::serves(*highest, key.level);
   }
   /// For work on this stream; ids of keys that are there, or rlwe::kNoKey.
   rlwe::KeyLease lease(std::span<const rlwe::KeyId> ids) const;

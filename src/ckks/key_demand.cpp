@@ -46,6 +46,8 @@ void KeyDemand::rotation(i64 steps, KeyLevel level) {
 }
 
 void KeyDemand::key(rlwe::KeyId id, KeyLevel level) {
+  aligned_ = aligned_ || rlwe::is_aligned_key(id);
+  id = rlwe::plain_key(id);
   const char* name = nullptr;
   if (id == rlwe::kRelinearisation)
     name = kRelinearisation;
@@ -66,6 +68,7 @@ std::string KeyDemand::call() const {
   if (!needed_.empty()) arguments.push_back(cat("rotations=[", joined(needed_), "]"));
   for (const std::string& name : needed_keys_) arguments.push_back(name + "=True");
   if (!low_.empty()) arguments.push_back(cat("max_level=", level_));
+  if (aligned_) arguments.emplace_back("aligned=True");
   return cat("client.evaluation_keys(", joined(arguments), ")");
 }
 
@@ -77,6 +80,7 @@ void KeyDemand::expect(const std::string& operation, const std::string& given) c
   if (!needed_keys_.empty())
     message += cat(needed_.empty() ? "" : " and ", "the keys for ", joined(needed_keys_));
   std::vector<ErrorField> fields{{"operation", operation}};
+  if (aligned_) message += " for aligned levels";
   if (!missing_.empty())
     fields.push_back({"rotations", FieldValue::List(missing_.begin(), missing_.end())});
   if (!missing_keys_.empty()) fields.push_back({"key", joined(missing_keys_)});

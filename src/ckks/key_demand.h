@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rlwe/short_levels.h"
+#include "rlwe/key_levels.h"
 
 namespace crenel::ckks {
 
@@ -51,6 +51,7 @@ class KeyDemand {
   std::set<i64> needed_, missing_;
   std::vector<std::string> needed_keys_, missing_keys_;  ///< by name
   u32 level_ = 0;                                        ///< the highest that is needed
+  bool aligned_ = false;                                 ///< some for aligned levels
   /// Names of the keys that serve too low levels, by what is needed and what they serve.
   std::map<std::pair<u32, u32>, std::vector<std::string>> low_;
   std::set<std::string> absent_;  ///< of those missing: there is no key at all

@@ -7,6 +7,7 @@
 #include "ckks/objects.h"
 #include "ckks/params/chain.h"
 #include "rlwe/encapsulation.h"
+#include "rlwe/secret/secret_key.h"
 
 namespace crenel::ckks {
 
@@ -25,11 +26,24 @@ u32 checked_level(const Params& params, std::optional<u32> level, const char* na
 }
 
 // Bytes of a key for the levels up to `level`: what rlwe::RingContext::extent() has.
-u64 key_bytes(const Params& params, u32 level) {
-  const u64 limb = params.ring_dim() * sizeof(rlwe::Word);
-  if (level == kAll) return 2 * params.dnum() * params.primes().size() * limb;
-  const auto extent = rlwe::key_extent(chain_of(params), level);
-  return 2 * extent.digits * u64(extent.limbs.size() + params.alpha()) * limb;
+u64 key_bytes(const rlwe::Chain& chain, u32 level) {
+  const u64 limb = sizeof(rlwe::Word) << chain.log_n;
+  if (level == kAll) return 2 * chain.dnum() * chain.primes.size() * limb;
+  const auto extent = rlwe::key_extent(chain, level);
+  return 2 * extent.digits * u64(extent.limbs.size() + chain.alpha) * limb;
+}
+
+// The level of an aligned key that is asked for up to `level`.
+u32 checked_aligned(const Params& params, const rlwe::Chain& chain, u32 level, const char* name) {
+  checked_level(params, level, name);
+  if (const auto highest = chain.highest_aligned(level)) return rlwe::aligned_level(*highest);
+  const auto least = [&] {
+    for (u32 l = 0; l <= chain.top_level(); ++l)
+      if (chain.aligned(l)) return cat("a level from ", l, " on");
+    return cat("parameters with aligned levels (Params::highest_aligned)");
+  };
+  throw ParameterError(cat(name, " ", level, ": no level up to it is aligned, expected ", least()),
+                       {{name, level}, {"expected", least()}});
 }
 
 }  // namespace
@@ -76,6 +90,41 @@ u32 relinearisation_level(const Params& params, const KeyRequest& request) {
   return checked_level(params, request.max_level, "max_level");
 }
 
+std::vector<std::pair<rlwe::KeyId, u32>> switch_keys(const Params& params,
+                                                     const KeyRequest& request) {
+  std::vector<std::pair<rlwe::KeyId, u32>> keys;
+  if (request.relinearisation)
+    keys.emplace_back(rlwe::kRelinearisation, relinearisation_level(params, request));
+  for (const auto& one : galois_levels(params, request)) keys.push_back(one);
+  const auto& steps = request.aligned_rotations;
+  if (steps.empty() && !request.aligned_conjugation && !request.aligned_relinearisation)
+    return keys;
+  const rlwe::Chain chain = chain_of(params);
+  std::map<rlwe::KeyId, u32> aligned;
+  const auto want = [&](rlwe::KeyId id, u32 level, const char* name) {
+    const u32 own = checked_aligned(params, chain, level, name);
+    u32& highest = aligned.try_emplace(rlwe::aligned_key(id), own).first->second;
+    highest = std::max(highest, own);
+  };
+  if (request.aligned_relinearisation)
+    want(rlwe::kRelinearisation, *request.aligned_relinearisation, "aligned_relinearisation");
+  for (const auto& [k, level] : steps) {
+    const u64 element = ring::galois_element_for_rotation(k, params.log_n());
+    if (element != rlwe::kNoKey) want(element, level, "aligned_rotations");
+  }
+  if (request.aligned_conjugation)
+    want(ring::galois_element_for_conjugation(params.log_n()), *request.aligned_conjugation,
+         "aligned_conjugation");
+  keys.insert(keys.end(), aligned.begin(), aligned.end());
+  return keys;
+}
+
+rlwe::SwitchKey make_switch_key(rlwe::SecretKey& secret, rlwe::KeyId id, u32 level) {
+  return rlwe::plain_key(id) == rlwe::kRelinearisation
+             ? secret.make_relinearisation_key(level)
+             : secret.make_galois_key(rlwe::plain_key(id), level);
+}
+
 KeyRequest merge(const KeyRequest& a, const KeyRequest& b) {
   KeyRequest both;
   both.relinearisation = a.relinearisation || b.relinearisation;
@@ -118,6 +167,16 @@ KeyRequest merge(const KeyRequest& a, const KeyRequest& b) {
     both.rotations.push_back(steps);
     if (level) both.rotation_levels.emplace(steps, *level);
   }
+  // None of these is no key: the higher of both, or the one that is there.
+  for (const KeyRequest* r : {&a, &b}) {
+    both.aligned_conjugation = std::max(both.aligned_conjugation, r->aligned_conjugation);
+    both.aligned_relinearisation =
+        std::max(both.aligned_relinearisation, r->aligned_relinearisation);
+    for (const auto& [steps, level] : r->aligned_rotations) {
+      u32& highest = both.aligned_rotations.try_emplace(steps, level).first->second;
+      highest = std::max(highest, level);
+    }
+  }
   return both;
 }
 
@@ -125,15 +184,14 @@ KeySizes key_sizes(const Params& params, const KeyRequest& request) {
   const u64 limb = params.ring_dim() * sizeof(rlwe::Word);
   const u64 pair = 2 * params.primes().size() * limb;  // one digit
   KeySizes sizes;
-  const auto add = [&](u32 level) {
-    const u64 bytes = key_bytes(params, level);
+  const rlwe::Chain chain = chain_of(params);
+  for (const auto& [id, level] : switch_keys(params, request)) {
+    const u64 bytes = key_bytes(chain, level);
     sizes.each = std::max(sizes.each, bytes);
     sizes.bytes += bytes;
     ++sizes.count;
-  };
-  for (const auto& [element, level] : galois_levels(params, request)) add(level);
-  if (request.relinearisation) add(relinearisation_level(params, request));
-  if (sizes.count == 0) sizes.each = key_bytes(params, kAll);
+  }
+  if (sizes.count == 0) sizes.each = key_bytes(chain, kAll);
   const u64 turned = turned_elements(params, request).size();
   if (request.encapsulation) {
     const u32 base = params.window_end(0) - params.window_begin(0);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "ckks/objects.h"
 #include "device/room.h"
@@ -14,6 +16,12 @@ namespace crenel::ckks {
 std::map<u64, u32> galois_levels(const Params& params, const KeyRequest& request);
 /// The same of relinearisation.
 u32 relinearisation_level(const Params& params, const KeyRequest& request);
+/// Every key of a request that is none of encapsulation, with its level (SwitchKey::max_level), in
+/// the order in which they are made.
+std::vector<std::pair<rlwe::KeyId, u32>> switch_keys(const Params& params,
+                                                     const KeyRequest& request);
+/// One of them.
+rlwe::SwitchKey make_switch_key(rlwe::SecretKey& secret, rlwe::KeyId id, u32 level);
 /// Device bytes that staged keys within `device_bytes` take at least, of keys of `all` bytes on the
 /// device, the largest of `largest`: whole keys only, so up to one less than they may.
 constexpr u64 least_staged_bytes(u64 device_bytes, u64 all, u64 largest) {

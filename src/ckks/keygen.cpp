@@ -30,16 +30,32 @@ bool EvaluationKeys::has_conjugation() const {
   return data_ && data_->has(ring::galois_element_for_conjugation(data_->ring->log_n()));
 }
 
-std::vector<i64> EvaluationKeys::rotations() const {
+namespace {
+
+// Steps of the rotations for whose element has(element), ascending.
+template <class Has>
+std::vector<i64> steps_with(const rlwe::RingContext& ring, const Has& has) {
   std::vector<i64> steps;
-  if (!data_) return steps;
-  const i64 order = static_cast<i64>(data_->ring->ring_dim() / 2);
+  const i64 order = static_cast<i64>(ring.ring_dim() / 2);
   const u64 mask = 4 * static_cast<u64>(order) - 1;
   u64 element = 5;
   for (i64 k = 1; k < order; ++k, element = (element * 5) & mask)
-    if (data_->has(element)) steps.push_back(k > order / 2 ? k - order : k);
+    if (has(element)) steps.push_back(k > order / 2 ? k - order : k);
   std::sort(steps.begin(), steps.end());
   return steps;
+}
+
+}  // namespace
+
+std::vector<i64> EvaluationKeys::rotations() const {
+  if (!data_) return {};
+  return steps_with(*data_->ring, [&](u64 element) { return data_->has(element); });
+}
+
+std::vector<i64> EvaluationKeys::aligned_rotations() const {
+  if (!data_) return {};
+  return steps_with(*data_->ring,
+                    [&](u64 element) { return data_->has(rlwe::aligned_key(element)); });
 }
 
 namespace {
@@ -66,6 +82,22 @@ std::optional<u32> EvaluationKeys::conjugation_level() const {
 
 std::optional<u32> EvaluationKeys::relinearisation_level() const {
   return level_of(data(), rlwe::kRelinearisation);
+}
+
+std::optional<u32> EvaluationKeys::aligned_rotation(i64 steps) const {
+  if (!data_) return std::nullopt;
+  const u64 element = ring::galois_element_for_rotation(steps, data_->ring->log_n());
+  return level_of(data(), rlwe::aligned_key(element));
+}
+
+std::optional<u32> EvaluationKeys::aligned_conjugation() const {
+  if (!data_) return std::nullopt;
+  return level_of(data(),
+                  rlwe::aligned_key(ring::galois_element_for_conjugation(data_->ring->log_n())));
+}
+
+std::optional<u32> EvaluationKeys::aligned_relinearisation() const {
+  return level_of(data(), rlwe::aligned_key(rlwe::kRelinearisation));
 }
 
 bool EvaluationKeys::has_encapsulation() const { return data_ && data_->has(rlwe::kDenseToSparse); }

@@ -55,17 +55,17 @@ Ciphertext made(const Evaluator::State& s, const PendingProduct& product) {
 }
 
 Ciphertext relinearised(const Evaluator::State& s, const PendingProduct& product) {
-  const u32 level = product.meta.level;
-  s.require_relinearisation(level, "relinearise");
-  const auto key = s.lease(rlwe::kRelinearisation);
+  s.require_relinearisation(product.meta.level, "relinearise");
+  const auto [id, level] = s.choice(rlwe::kRelinearisation, product.meta.level);
+  const auto key = s.lease(id);
   return s.wrap(s.switcher().switch_down(switch_of(product), key[0], level), product.meta);
 }
 
 Ciphertext relinearised_rescaled(const Evaluator::State& s, const PendingProduct& product) {
   const Metadata meta = rescaled_metadata(s.params(), product.meta, "relinearise_rescale");
-  const u32 level = product.meta.level;
-  s.require_relinearisation(level, "relinearise_rescale");
-  const auto key = s.lease(rlwe::kRelinearisation);
+  s.require_relinearisation(product.meta.level, "relinearise_rescale");
+  const auto [id, level] = s.choice(rlwe::kRelinearisation, product.meta.level);
+  const auto key = s.lease(id);
   return s.wrap(s.switcher().switch_rescale(switch_of(product), key[0], level), meta);
 }
 

@@ -1,6 +1,7 @@
 // Rotations, conjugation, hoisting, sums over slots.
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <optional>
 #include <type_traits>
 
@@ -10,6 +11,14 @@
 #include "device/room.h"
 
 namespace crenel::ckks {
+namespace {
+
+rlwe::Poly rotated(const Evaluator::State& s, const Ciphertext& a, u64 element) {
+  const auto [id, level] = s.choice(element, a.level());
+  return s.switcher().rotate(a.data().poly.view(), s.lease(id)[0], element, level);
+}
+
+}  // namespace
 
 Ciphertext Evaluator::rotate(const Ciphertext& a, i64 steps) const {
   const State& s = *state_;
@@ -19,8 +28,7 @@ Ciphertext Evaluator::rotate(const Ciphertext& a, i64 steps) const {
   s.check_components(a, 2, "rotation");
   const u64 element = s.rotation_element(steps, a.slots(), a.level());
   if (element == 1) return s.copy(a);
-  auto out = s.switcher().rotate(a.data().poly.view(), s.lease(element)[0], element, a.level());
-  return s.wrap(std::move(out), a.metadata());
+  return s.wrap(rotated(s, a, element), a.metadata());
 }
 
 Ciphertext Evaluator::conjugate(const Ciphertext& a) const {
@@ -29,9 +37,7 @@ Ciphertext Evaluator::conjugate(const Ciphertext& a) const {
     return s.observer->watch(
         "conjugate", [](const auto& on, const auto& x) { return on.conjugate(x); }, a);
   s.check_components(a, 2, "conjugation");
-  const u64 element = s.conjugation_element(a.level());
-  auto out = s.switcher().rotate(a.data().poly.view(), s.lease(element)[0], element, a.level());
-  return s.wrap(std::move(out), a.metadata());
+  return s.wrap(rotated(s, a, s.conjugation_element(a.level())), a.metadata());
 }
 
 std::vector<Ciphertext> Evaluator::rotate_many(const Ciphertext& a,
@@ -52,17 +58,18 @@ std::vector<Ciphertext> Evaluator::rotate_many(const Ciphertext& a,
                                .units = "rotations",
                                .advice = "ask for fewer at a time, or for their sum (rotate_sum)"};
   });
-  rlwe::Poly digits;
+  std::map<u32, rlwe::Poly> digits;  // by level: of aligned keys and of the others
   std::vector<Ciphertext> out;
   for (u64 element : elements) {
     if (element == 1) {
       out.push_back(s.copy(a));
       continue;
     }
-    if (!digits) digits = ks.mod_up(v.components(1, 1), a.level());
-    out.push_back(s.wrap(
-        ks.rotate_hoisted(v.components(0, 1), digits, s.lease(element)[0], element, a.level()),
-        a.metadata()));
+    const auto [id, level] = s.choice(element, a.level());
+    rlwe::Poly& own = digits[level];
+    if (!own) own = ks.mod_up(v.components(1, 1), level);
+    out.push_back(s.wrap(ks.rotate_hoisted(v.components(0, 1), own, s.lease(id)[0], element, level),
+                         a.metadata()));
   }
   return out;
 }
@@ -78,9 +85,19 @@ Ciphertext Evaluator::rotate_sum(const Ciphertext& a, std::span<const i64> steps
   const Metadata meta = magnitude::bounded(s.params(), a.metadata(),
                                            magnitude::scaled(a.bound(), terms), "rotate_sum");
   const auto elements = s.rotation_elements(steps, a.slots(), a.level(), "rotate_sum");
-  const auto keys = s.lease(elements);
-  return s.wrap(s.switcher().rotate_sum(a.data().poly.view(), keys.views(), elements, a.level()),
-                meta);
+  const auto sum = [&](const Evaluator::State::KeyChoices& keys, std::span<const u64> turns) {
+    const auto lease = s.lease(keys.ids);
+    return s.switcher().rotate_sum(a.data().poly.view(), lease.views(), turns, keys.level);
+  };
+  if (const auto all = s.choices(elements, a.level())) return s.wrap(sum(*all, elements), meta);
+  // Some keys are aligned and some are not: their digits differ, so that each kind has a sum.
+  std::vector<u64> aligned, others;
+  for (u64 element : elements)
+    (rlwe::is_aligned(s.choice(element, a.level()).level) ? aligned : others).push_back(element);
+  rlwe::Poly both = sum(s.choices(aligned, a.level()).value(), aligned);
+  s.kernels().add(*s.stream, both.view(), both.view(),
+                  sum(s.choices(others, a.level()).value(), others).view());
+  return s.wrap(std::move(both), meta);
 }
 
 Ciphertext Evaluator::sum_slots(const Ciphertext& a, u64 count, i64 stride) const {

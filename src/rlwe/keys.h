@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "rlwe/poly.h"
@@ -31,7 +32,15 @@ inline constexpr KeyId kRelinearisation = 0, kDenseToSparse = 2, kSparseToDense 
 inline constexpr KeyId kNoKey = 1;
 /// From the sparse secret to the dense one and through an automorphism (EncapsulationKeys::turned).
 constexpr KeyId turned_key(u64 element) { return 8 * element; }
-constexpr bool is_turned(KeyId id) { return id % 8 == 0 && id != kRelinearisation; }
+/// Beside the relinearisation or Galois key `id`: of the aligned levels (rlwe/key_levels.h).
+inline constexpr KeyId kAlignedKey = KeyId{1} << 32;
+constexpr KeyId aligned_key(KeyId id) { return kAlignedKey | id; }
+constexpr bool is_aligned_key(KeyId id) { return id >= kAlignedKey; }
+/// The key that it stands beside, or the key itself.
+constexpr KeyId plain_key(KeyId id) { return id & (kAlignedKey - 1); }
+constexpr bool is_turned(KeyId id) {
+  return id % 8 == 0 && id != kRelinearisation && !is_aligned_key(id);
+}
 constexpr u64 turned_element(KeyId id) { return id / 8; }
 
 /// RLWE sample of zero over every chain prime (any level's window is a part of it).
@@ -54,10 +63,12 @@ struct EncapsulationKeys {
   u32 weight = 0;  ///< Hamming weight of the sparse secret
 };
 
-/// What a server gets: relinearisation key, one key a Galois element, encapsulation.
+/// What a server gets: relinearisation key, one key a Galois element, some of both beside these
+/// for the aligned levels, encapsulation.
 struct EvaluationKeySet {
   std::optional<SwitchKey> relinearisation;
-  std::map<u64, SwitchKey> galois;  ///< by element; the key decrypts under element^-1 (s)
+  std::map<u64, SwitchKey> galois;     ///< by element; the key decrypts under element^-1 (s)
+  std::map<KeyId, SwitchKey> aligned;  ///< by plain_key()
   std::optional<EncapsulationKeys> encapsulation;
 
   /// Null when the set has no such key.
@@ -70,8 +81,9 @@ struct EvaluationKeySet {
       const auto turned = encapsulation->turned.find(turned_element(id));
       return turned == encapsulation->turned.end() ? nullptr : &turned->second;
     }
-    const auto it = galois.find(id);
-    return it == galois.end() ? nullptr : &it->second;
+    const auto& keys = is_aligned_key(id) ? aligned : galois;
+    const auto it = keys.find(plain_key(id));
+    return it == keys.end() ? nullptr : &it->second;
   }
   std::optional<u32> max_level(KeyId id) const {
     const SwitchKey* key = find(id);
@@ -81,16 +93,25 @@ struct EvaluationKeySet {
     std::vector<KeyId> all;
     if (relinearisation) all.push_back(kRelinearisation);
     for (const auto& [element, key] : galois) all.push_back(element);
+    for (const auto& [id, key] : aligned) all.push_back(aligned_key(id));
     if (!encapsulation) return all;
     all.insert(all.end(), {kDenseToSparse, kSparseToDense});
     for (const auto& [element, key] : encapsulation->turned) all.push_back(turned_key(element));
     return all;
+  }
+  /// Any but those of encapsulation.
+  void put(KeyId id, SwitchKey key) {
+    if (id == kRelinearisation)
+      relinearisation = std::move(key);
+    else
+      (is_aligned_key(id) ? aligned : galois).emplace(plain_key(id), std::move(key));
   }
   /// visit(key) for every key, of encapsulation all.
   template <class Visitor>
   void for_each(Visitor visit) const {
     if (relinearisation) visit(*relinearisation);
     for (const auto& [element, key] : galois) visit(key);
+    for (const auto& [id, key] : aligned) visit(key);
     if (!encapsulation) return;
     visit(encapsulation->dense_to_sparse);
     visit(encapsulation->sparse_to_dense);

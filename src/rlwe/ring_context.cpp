@@ -23,6 +23,12 @@ LimbSet Chain::limbs(u32 level) const {
 }
 
 bool Chain::has_level(u32 level) const {
+  if (is_aligned(level)) {
+    if (ordinary(level) > top_level() || alpha == 0) return false;
+    const Window w = windows[ordinary(level)];
+    const auto digits = [&](u32 of) { return digit_of(w.end - 1, of) - digit_of(w.begin, of); };
+    return w.begin == aligned_begin() && digits(level) < digits(ordinary(level));
+  }
   if (!is_short(level)) return level <= top_level();
   const u32 base = base_of(level), full = ordinary(level);
   if (base >= normal_top || full < normal_top || full > top_level()) return false;
@@ -34,7 +40,18 @@ bool Chain::has_level(u32 level) const {
   return true;
 }
 
+std::optional<u32> Chain::highest_aligned(u32 level) const {
+  for (u32 l = std::min(level, top_level()) + 1; l-- > 0;)
+    if (aligned(l)) return l;
+  return std::nullopt;
+}
+
 KeyExtent key_extent(const Chain& chain, u32 level) {
+  if (is_aligned(level)) {  // the levels that it serves begin at one prime
+    const u32 begin = chain.aligned_begin(), end = chain.up_to(ordinary(level)).end;
+    const u32 first = chain.digit_of(begin, level);
+    return {first, chain.digit_of(end - 1, level) + 1 - first, LimbSet::range(begin, end)};
+  }
   const auto normal = chain.up_to(highest_ordinary(level));
   LimbSet limbs = LimbSet::range(normal.begin, normal.end);
   if (is_short(level)) {
@@ -77,17 +94,29 @@ RingContext::RingContext(Chain chain, std::shared_ptr<device::Device> device)
   for (u32 level = 0; level < levels_.size(); ++level) {
     levels_[level].window = chain_.limbs(level);
     make_tables(levels_[level], level == 0 ? nullptr : &levels_[level - 1].window);
+    if (chain_.aligned(level))
+      levels_[level].aligned_mod_up = prepare_mod_up(levels_[level].window, aligned_level(level));
   }
   short_levels_.resize((chain_.normal_top + 1) * (top_level() - chain_.normal_top + 1));
 }
 
+rns::Moduli RingContext::moduli() const {
+  rns::Moduli all;
+  for (u32 id = 0; id < everything_.size(); ++id) all.push_back(ring_->modulus(id));
+  return all;
+}
+
+device::Prepared<rns::ModUp> RingContext::prepare_mod_up(const LimbSet& window, u32 level) const {
+  return kernels_->prepare(
+      rns::make_mod_up(moduli(), window, special_, chain_.alpha, chain_.lead(level)));
+}
+
 void RingContext::make_tables(LevelTables& t, const LimbSet* below) const {
-  rns::Moduli moduli;
-  for (u32 id = 0; id < everything_.size(); ++id) moduli.push_back(ring_->modulus(id));
+  const rns::Moduli moduli = this->moduli();
   t.extended = t.window.concat(special_);
   for (u32 i = 0; i < t.window.size(); ++i)
     t.special_scalars.low[i] = t.special_scalars.high[i] = special_mod_[t.window[i]];
-  t.mod_up = kernels_->prepare(rns::make_mod_up(moduli, t.window, special_, chain_.alpha));
+  t.mod_up = prepare_mod_up(t.window, 0);
   t.mod_down = kernels_->prepare(rns::make_divide(moduli, t.extended, t.window));
   if (below == nullptr) return;
   t.rescale = kernels_->prepare(rns::make_divide(moduli, t.window, *below));
@@ -110,7 +139,8 @@ void RingContext::make_short_levels(u32 base, u32 level) const {
 }
 
 KeyExtent RingContext::extent(u32 level) const {
-  if (!is_short(level) && level >= top_level()) return {0, chain_.dnum(), everything_};
+  if (!is_short(level) && !is_aligned(level) && level >= top_level())
+    return {0, chain_.dnum(), everything_};
   KeyExtent e = key_extent(chain_, level);
   e.limbs = e.limbs.concat(special_);
   return e;

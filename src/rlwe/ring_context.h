@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "crenel/core/fork_mutex.h"
 #include "device/backend.h"
+#include "rlwe/key_levels.h"
 #include "rlwe/poly.h"
-#include "rlwe/short_levels.h"
 
 namespace crenel::rlwe {
 
@@ -25,11 +26,30 @@ struct Chain {
   u32 alpha = 0;                ///< special primes = limbs a digit
   std::vector<Window> windows;  ///< by level
   u32 normal_top = 0;           ///< above it: levels that have short ones beside them
+  /// Whether keys for aligned levels may be made: their digits convert as the others do.
+  bool has_aligned = false;
 
   /// The chain primes of a level, short ones included.
   LimbSet limbs(u32 level) const;
-  /// Whether there is such a level. Of short ones: their digits must be neighbours.
+  /// Whether there is such a level. Of short ones: their digits must be neighbours; of aligned ones:
+  /// it has fewer digits than the ordinary one.
   bool has_level(u32 level) const;
+
+  /// Where the windows of aligned levels begin: that of the normal top level does.
+  u32 aligned_begin() const { return windows[normal_top].begin; }
+  /// What the first block of digits has too few to end where the next begins: none of ordinary
+  /// levels.
+  u32 lead(u32 level) const {
+    return is_aligned(level) ? (alpha - aligned_begin() % alpha) % alpha : 0;
+  }
+  /// The gadget digit that a position belongs to, of keys for this level.
+  u32 digit_of(u32 position, u32 level) const { return (position + lead(level)) / alpha; }
+  /// Digits of all levels, of keys for this one.
+  u32 dnum(u32 level) const { return digit_of(chain_limbs - 1, level) + 1; }
+  /// Whether key switching takes fewer digits at this ordinary level with aligned ones.
+  bool aligned(u32 level) const { return has_aligned && has_level(aligned_level(level)); }
+  /// The highest such level up to `level`; nothing where there is none.
+  std::optional<u32> highest_aligned(u32 level) const;
 
   u32 top_level() const { return static_cast<u32>(windows.size()) - 1; }
   /// The primes that levels up to `level` use: windows slide, and need not hold those below them.
@@ -76,14 +96,18 @@ class RingContext {
   const LimbSet& extended(u32 level) const { return tables(level).extended; }
   const LimbSet& special() const { return special_; }
   const LimbSet& everything() const { return everything_; }
+  /// Whether there are tables of this aligned level.
+  bool aligned(u32 level) const { return !is_short(level) && levels_[level].aligned_mod_up; }
   /// Gadget digit that the window of `level` starts in.
-  u32 first_digit(u32 level) const { return window(level)[0] / chain_.alpha; }
-  u32 digit_count(u32 level) const { return static_cast<u32>(tables(level).mod_up->digits.size()); }
+  u32 first_digit(u32 level) const { return chain_.digit_of(window(level)[0], level); }
+  u32 digit_count(u32 level) const { return static_cast<u32>(mod_up(level)->digits.size()); }
   /// What a switching key has that serves the levels up to `level`, or any level above the top.
   /// With the special primes.
   KeyExtent extent(u32 level) const;
 
-  const device::Prepared<rns::ModUp>& mod_up(u32 level) const { return tables(level).mod_up; }
+  const device::Prepared<rns::ModUp>& mod_up(u32 level) const {
+    return is_aligned(level) ? tables(level).aligned_mod_up : tables(level).mod_up;
+  }
   /// Division by P at `level`.
   const device::Prepared<rns::Divide>& mod_down(u32 level) const { return tables(level).mod_down; }
   /// Rational rescale from `level` (>= 1) to level - 1.
@@ -102,18 +126,21 @@ class RingContext {
  private:
   struct LevelTables {
     LimbSet window, extended;
-    device::Prepared<rns::ModUp> mod_up;
+    device::Prepared<rns::ModUp> mod_up, aligned_mod_up;  ///< the latter of aligned levels
     device::Prepared<rns::Divide> mod_down, rescale, mod_down_rescale;
     Scalars special_scalars;
   };
 
   const LevelTables& tables(u32 level) const {
-    return is_short(level) ? *short_levels_[short_index(level)] : levels_[level];
+    return is_short(level) ? *short_levels_[short_index(level)] : levels_[ordinary(level)];
   }
   u32 short_index(u32 level) const {
     return base_of(level) * (top_level() - chain_.normal_top + 1) + ordinary(level) -
            chain_.normal_top;
   }
+  rns::Moduli moduli() const;
+  /// Of a window, with the digits of keys for `level`.
+  device::Prepared<rns::ModUp> prepare_mod_up(const LimbSet& window, u32 level) const;
   /// `below`: the window that a rescale leads to, or null where there is none.
   void make_tables(LevelTables& t, const LimbSet* below) const;
 

@@ -121,16 +121,18 @@ BaseConversion rearranged(const Moduli& moduli, const BaseConversion& conversion
   return c;
 }
 
-ModUp make_mod_up(const Moduli& moduli, const LimbSet& window, const LimbSet& special, u32 alpha) {
+ModUp make_mod_up(const Moduli& moduli, const LimbSet& window, const LimbSet& special, u32 alpha,
+                  u32 lead) {
   ModUp m;
   m.input = window;
   m.output = window.concat(special);
   for (u32 i = 0; i < window.size();) {
-    const u32 block = window[i] / alpha;
+    const u32 block = (window[i] + lead) / alpha;
     ModUp::Digit digit;
     LimbSet limbs;
     digit.first = i;
-    for (; i < window.size() && window[i] / alpha == block; ++i) limbs.push_back(window[i]);
+    for (; i < window.size() && (window[i] + lead) / alpha == block; ++i)
+      limbs.push_back(window[i]);
     digit.count = limbs.size();
     digit.conversion = make_base_conversion(moduli, limbs, m.output.minus(limbs));
     m.digits.push_back(std::move(digit));

@@ -96,9 +96,10 @@ BaseConversion make_base_conversion(const Moduli& moduli, const LimbSet& source,
 BaseConversion rearranged(const Moduli& moduli, const BaseConversion& conversion,
                           const LimbSet& source, const LimbSet& destination);
 
-/// Digits are the fixed blocks [0, alpha), [alpha, 2 alpha), ... of chain positions, cut to
-/// `window` (contiguous ids); special primes follow in the output.
-ModUp make_mod_up(const Moduli& moduli, const LimbSet& window, const LimbSet& special, u32 alpha);
+/// Digits are the fixed blocks [0, alpha - lead), [alpha - lead, 2 alpha - lead), ... of chain
+/// positions, cut to `window` (contiguous ids); special primes follow in the output.
+ModUp make_mod_up(const Moduli& moduli, const LimbSet& window, const LimbSet& special, u32 alpha,
+                  u32 lead = 0);
 
 Divide make_divide(const Moduli& moduli, const LimbSet& input, const LimbSet& output);
 

@@ -17,6 +17,7 @@ namespace crenel::serialize {
 namespace {
 
 constexpr std::string_view kRelinearisation = "relinearisation", kGalois = "galois/";
+constexpr std::string_view kAligned = "aligned/", kAlignedGalois = "aligned/galois/";
 constexpr std::string_view kDenseToSparse = "encapsulation/dense_to_sparse";
 constexpr std::string_view kSparseToDense = "encapsulation/sparse_to_dense";
 constexpr std::string_view kTurned = "encapsulation/turned/";
@@ -31,6 +32,7 @@ std::string galois_name(u64 element) { return cat(kGalois, element); }
 std::string turned_name(u64 element) { return cat(kTurned, element); }
 
 std::string key_name(rlwe::KeyId id) {
+  if (rlwe::is_aligned_key(id)) return cat(kAligned, key_name(rlwe::plain_key(id)));
   if (id == rlwe::kRelinearisation) return std::string(kRelinearisation);
   if (id == rlwe::kDenseToSparse) return std::string(kDenseToSparse);
   if (id == rlwe::kSparseToDense) return std::string(kSparseToDense);
@@ -63,6 +65,7 @@ const rlwe::EvaluationKeySet& resident_keys(const ckks::EvaluationKeys& keys) {
 KeyTensors declare_key(DocumentWriter& file, const rlwe::RingContext& ring, rlwe::KeyId id,
                        u32 digits, u32 limbs, u32 max_level) {
   const std::string name = key_name(id);
+  if (rlwe::is_aligned(max_level)) max_level = rlwe::ordinary(max_level);  // the name says the rest
   if (max_level != rlwe::SwitchKey::kAny) file.integer(cat(kMaxLevel, name), max_level);
   if (id == rlwe::kDenseToSparse) file.integer(kWeight, rlwe::kEncapsulationWeight);
   const std::size_t half =
@@ -104,6 +107,7 @@ void KeyReader::find_all(const std::string& params_id) {
   if (file_.has_tensor(half_name(kRelinearisation)))
     relinearisation_ = find_switch_key(std::string(kRelinearisation));
   find_galois();
+  find_aligned();
   find_encapsulation();
   file_.check_names();
 }
@@ -111,9 +115,28 @@ void KeyReader::find_all(const std::string& params_id) {
 void KeyReader::find_galois() {
   for (const auto& [name, tensor] : file_.file().tensors())
     if (name.starts_with(kGalois) && name.ends_with(kHalf)) {
-      const u64 element = element_of(tensor);
+      const u64 element = element_of(tensor, kGalois);
       galois_.emplace(element, find_switch_key(galois_name(element)));
     }
+}
+
+void KeyReader::find_aligned() {
+  const rlwe::Chain& chain = ring_.chain();
+  for (const auto& [name, tensor] : file_.file().tensors()) {
+    if (!name.starts_with(kAligned) || !name.ends_with(kHalf)) continue;
+    const rlwe::KeyId id = name.starts_with(kAlignedGalois) ? element_of(tensor, kAlignedGalois)
+                                                            : rlwe::kRelinearisation;
+    const std::string key = key_name(rlwe::aligned_key(id)), stated = cat(kMaxLevel, key);
+    if (name != half_name(key))
+      reject("tensor " + quote(name), "the name of a key", quote(half_name(key)), tensor.offset);
+    const auto highest = chain.highest_aligned(chain.top_level());
+    if (!highest)
+      reject("tensor " + quote(name), "a key for aligned levels", "none: no level is aligned",
+             tensor.offset);
+    const u32 level = static_cast<u32>(file_.integer(stated, 0, *highest));
+    if (!chain.aligned(level)) file_.refuse(stated, "an aligned level of these parameters");
+    aligned_.emplace(id, find_switch_key(key, rlwe::aligned_level(level)));
+  }
 }
 
 void KeyReader::find_encapsulation() {
@@ -144,10 +167,10 @@ void KeyReader::find_encapsulation() {
   encapsulation_ = std::move(found);
 }
 
-u64 KeyReader::element_of(const Tensor& tensor) const {
+u64 KeyReader::element_of(const Tensor& tensor, std::string_view prefix) const {
   const std::string_view digits =
       std::string_view(tensor.name)
-          .substr(kGalois.size(), tensor.name.size() - kGalois.size() - kHalf.size());
+          .substr(prefix.size(), tensor.name.size() - prefix.size() - kHalf.size());
   const auto element = parse_integer(digits);
   if (!element || !usable_element(*element, ring_.ring_dim()))
     reject(
@@ -173,6 +196,10 @@ KeyReader::Entry KeyReader::find_switch_key(const std::string& name) {
     else if (!ring_.chain().has_level(level))
       file_.refuse(stated, "a short level of these parameters");
   }
+  return find_switch_key(name, level);
+}
+
+KeyReader::Entry KeyReader::find_switch_key(const std::string& name, u32 level) {
   const auto extent = ring_.extent(level);
   Entry entry = find(name, extent.digits, extent.limbs);
   entry.first_digit = extent.first_digit;
@@ -204,27 +231,36 @@ std::vector<u64> KeyReader::elements(const ckks::KeySelection& selection) const 
   const u64 conjugation = ring::galois_element_for_conjugation(ring_.log_n());
   std::vector<u64> chosen;
   ckks::KeyDemand demand(ring_.log_n());
+  const auto has = [&](u64 element) {
+    return galois_.contains(element) || aligned_.contains(element);
+  };
   if (!selection.rotations)
-    for (const auto& [element, entry] : galois_)
-      if (element != conjugation) chosen.push_back(element);
+    for (const auto* keys : {&galois_, &aligned_})
+      for (const auto& [element, entry] : *keys)
+        if (element != conjugation && element != rlwe::kRelinearisation) chosen.push_back(element);
   for (i64 steps : selection.rotations.value_or(std::vector<i64>())) {
     const u64 element = ring::galois_element_for_rotation(steps, ring_.log_n());
     if (element == 1) continue;
-    demand.rotation(steps, galois_.contains(element));
-    if (galois_.contains(element)) chosen.push_back(element);
+    demand.rotation(steps, has(element));
+    if (has(element)) chosen.push_back(element);
   }
   demand.expect("this selection from a key file");
-  if (selection.conjugation && galois_.contains(conjugation)) chosen.push_back(conjugation);
+  if (selection.conjugation && has(conjugation)) chosen.push_back(conjugation);
   return chosen;
 }
 
 template <class Visit>
 void KeyReader::for_selected(const ckks::KeySelection& selection, const Visit& visit) const {
   const std::vector<u64> chosen = elements(selection);
+  std::set<rlwe::KeyId> ids(chosen.begin(), chosen.end());
+  if (selection.relinearisation) ids.insert(rlwe::kRelinearisation);
   if (selection.relinearisation && relinearisation_)
     visit(rlwe::kRelinearisation, *relinearisation_);
-  for (u64 element : std::set<u64>(chosen.begin(), chosen.end()))
-    visit(element, galois_.at(element));
+  for (rlwe::KeyId id : ids)
+    if (const auto it = galois_.find(id); it != galois_.end()) visit(id, it->second);
+  for (rlwe::KeyId id : ids)
+    if (const auto it = aligned_.find(id); it != aligned_.end())
+      visit(rlwe::aligned_key(id), it->second);
   if (!selection.encapsulation || !encapsulation_) return;
   visit(rlwe::kDenseToSparse, encapsulation_->dense_to_sparse);
   visit(rlwe::kSparseToDense, encapsulation_->sparse_to_dense);
@@ -256,16 +292,14 @@ template <class Load>
 rlwe::EvaluationKeySet KeyReader::assemble(const ckks::KeySelection& selection, Load load) const {
   rlwe::EvaluationKeySet set;
   for_selected(selection, [&](rlwe::KeyId id, const Entry& entry) {
-    if (id == rlwe::kRelinearisation)
-      set.relinearisation = load(entry);
-    else if (id == rlwe::kDenseToSparse)
+    if (id == rlwe::kDenseToSparse)
       set.encapsulation.emplace().dense_to_sparse = load(entry);
     else if (id == rlwe::kSparseToDense)
       set.encapsulation->sparse_to_dense = load(entry);
     else if (rlwe::is_turned(id))
       set.encapsulation->turned.emplace(rlwe::turned_element(id), load(entry));
     else
-      set.galois.emplace(id, load(entry));
+      set.put(id, load(entry));
   });
   if (set.encapsulation) set.encapsulation->weight = encapsulation_.value().weight;
   return set;
@@ -282,6 +316,7 @@ rlwe::EvaluationKeySet KeyReader::load_all() {
   };
   if (relinearisation_) verify(*relinearisation_);
   for (const auto& [element, entry] : galois_) verify(entry);
+  for (const auto& [id, entry] : aligned_) verify(entry);
   if (encapsulation_) {
     verify(encapsulation_->dense_to_sparse);
     verify(encapsulation_->sparse_to_dense);

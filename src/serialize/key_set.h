@@ -72,11 +72,14 @@ class KeyReader {
   Sizes sizes(const ckks::KeySelection& selection) const;
   void expect_room(const device::Need& need) const;
   void find_galois();
+  void find_aligned();
   void find_encapsulation();
   Entry find(const std::string& name, u32 digits, const rns::LimbSet& limbs);
   /// Of a relinearisation or Galois key: its shape is that of the levels which the file states.
   Entry find_switch_key(const std::string& name);
-  u64 element_of(const Tensor& tensor) const;
+  Entry find_switch_key(const std::string& name, u32 level);
+  /// Of a tensor whose name is `prefix`, the element, and what halves end with.
+  u64 element_of(const Tensor& tensor, std::string_view prefix) const;
   u64 half_bytes(const Entry& entry) const;
   void check(const Entry& entry, std::span<const u8> half, std::span<const u8> seed);
   rlwe::SwitchKey upload(const Entry& entry, std::span<const u8> half, std::span<const u8> seed);
@@ -93,6 +96,7 @@ class KeyReader {
   SecretKeyId secret_key_;
   std::optional<Entry> relinearisation_;
   std::map<u64, Entry> galois_;
+  std::map<rlwe::KeyId, Entry> aligned_;  ///< by rlwe::plain_key()
   std::optional<Encapsulation> encapsulation_;
 };
 

@@ -39,11 +39,7 @@ EvaluationKeyStream::State::State(std::shared_ptr<Client::State> owner, const Ke
   if (request.encapsulation) require_secure_encapsulation(params, ring());
   turned = turned_elements(params, request);
   if (!turned.empty()) rlwe::expect_over_mod_raise(ring());
-  const auto elements = galois_levels(params, request);
-  std::vector<std::pair<rlwe::KeyId, u32>> wanted;
-  if (request.relinearisation)
-    wanted.emplace_back(rlwe::kRelinearisation, relinearisation_level(params, request));
-  wanted.insert(wanted.end(), elements.begin(), elements.end());
+  const auto wanted = switch_keys(params, request);
   // Those of encapsulation are made together: one call knows the sparse secret.
   const u64 pair = 2 * params.primes().size() * params.ring_dim() * sizeof(rlwe::Word);
   const u64 together = request.encapsulation ? (2 + turned.size()) * pair : 0;
@@ -112,9 +108,7 @@ std::vector<u8> EvaluationKeyStream::next() {
       s.append(bytes, s.entries[s.made++].tensors, keys.turned.at(element));
     return bytes;
   }
-  s.append(bytes, tensors,
-           id == rlwe::kRelinearisation ? secret.make_relinearisation_key(level)
-                                        : secret.make_galois_key(id, level));
+  s.append(bytes, tensors, make_switch_key(secret, id, level));
   ++s.made;
   return bytes;
 }

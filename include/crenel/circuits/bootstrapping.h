@@ -51,6 +51,10 @@ struct BootstrapSavings {
   /// coefficients are all of it, and EvalMod runs on one ciphertext in place of two. Not for packs,
   /// and where the message ratio leaves at least one bit to scale the message up by.
   bool real_symmetry = true;
+  /// Of key requests: products and rotations at aligned levels (ckks::Params::highest_aligned) get
+  /// keys of their own, which save a digit there. Rotations of SlotToCoeff that are wanted at such a
+  /// level only have no others.
+  bool aligned_keys = true;
 
   bool operator==(const BootstrapSavings&) const = default;
 };

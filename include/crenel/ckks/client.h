@@ -33,6 +33,12 @@ struct KeyRequest {
   std::map<i64, u32> rotation_levels = {};        ///< of some of `rotations`
   std::optional<u32> conjugation_level = {};      ///< of `conjugate`
   std::optional<u32> relinearisation_level = {};  ///< of `relinearisation`
+  /// Keys of their own for the aligned levels up to one (Params::highest_aligned), beside those above
+  /// or without them: operations at these levels take a digit less with them
+  /// (docs/theory/ckks-primes.md, "Aligned digits"). ParameterError where no level is aligned.
+  std::map<i64, u32> aligned_rotations = {};  ///< steps, 0 excepted, to levels
+  std::optional<u32> aligned_conjugation = {};
+  std::optional<u32> aligned_relinearisation = {};
 };
 /// The keys of both, each for the higher level.
 KeyRequest merge(const KeyRequest& a, const KeyRequest& b);
@@ -66,6 +72,12 @@ class EvaluationKeys {
   std::optional<u32> rotation_level(i64 steps) const;
   std::optional<u32> conjugation_level() const;
   std::optional<u32> relinearisation_level() const;
+  /// Rotation steps with a key for aligned levels, as rotations().
+  std::vector<i64> aligned_rotations() const;
+  /// The highest level that such a key serves.
+  std::optional<u32> aligned_rotation(i64 steps) const;
+  std::optional<u32> aligned_conjugation() const;
+  std::optional<u32> aligned_relinearisation() const;
   u32 count() const;       ///< keys, of encapsulation all
   u64 bytes() const;       ///< on the device
   u64 host_bytes() const;  ///< of staged keys, in page-locked host memory

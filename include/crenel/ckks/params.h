@@ -116,6 +116,9 @@ class Params {
   /// normal_top_level() in place of all normal ones: a bootstrap to a low level then computes with
   /// fewer primes (docs/theory/bootstrapping.md, "Fewer levels").
   bool is_short_base(u32 level) const;
+  /// The highest level up to `level` at which keys of their own save a digit of key switching
+  /// (KeyRequest::aligned_rotations); nothing where there is none.
+  std::optional<u32> highest_aligned(u32 level) const;
   /// Canonical scale: s_0 = 2^log_scale, s_l = sqrt(s_{l-1} rp(l)) (docs/theory/ckks-primes.md).
   /// Above normal_top_level the scale path of the bootstrapping levels is not defined here, and
   /// 2^log_scale is returned.

@@ -4,7 +4,7 @@
 #include "circuits/mod1/arcsine.h"
 #include "circuits/mod1/sine_fit.h"
 #include "crenel/circuits/bootstrapping.h"
-#include "rlwe/short_levels.h"
+#include "rlwe/key_levels.h"
 
 namespace crenel::circuits {
 

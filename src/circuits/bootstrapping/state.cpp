@@ -11,6 +11,7 @@
 #include "circuits/dft/dft.h"
 #include "circuits/linear_transform/keys.h"
 #include "ckks/batch_request.h"
+#include "ckks/params/chain.h"
 #include "crenel/core/watch.h"
 
 namespace crenel::circuits {
@@ -108,10 +109,18 @@ ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
   // Also what a program does between bootstraps, which never is above the top normal level, nor, by
   // rotation keys that are no larger for it, above the one whose primes a short raise keeps.
   const u32 least = params.normal_top_level(), low = plan.levels.short_base.value_or(least);
+  const rlwe::Chain chain = ckks::chain_of(params);
+  const auto aligned = [&](u32 level) {
+    return plan.options.savings.aligned_keys && !rlwe::is_short(level) && chain.aligned(level);
+  };
   ckks::KeyRequest request;
   for (const RotationNeed& need : BootstrapMatrices(plan).rotations(params, plan)) {
     if (need.turned) {
       request.encapsulation_rotations = need.steps;
+      continue;
+    }
+    if (aligned(need.level)) {
+      for (i64 steps : need.steps) request.aligned_rotations.emplace(steps, need.level);
       continue;
     }
     for (i64 steps : need.steps) {
@@ -123,6 +132,8 @@ ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
   request.conjugate = true;
   request.conjugation_level = rlwe::both(least, plan.eval_mod());
   request.relinearisation_level = request.conjugation_level;
+  if (!rlwe::is_short(plan.eval_mod()) && plan.options.savings.aligned_keys)
+    request.aligned_relinearisation = chain.highest_aligned(plan.eval_mod());
   request.encapsulation = true;
   return request;
 }

@@ -7,7 +7,8 @@ namespace {
 rlwe::Poly plus_rotated(const ckks::Evaluator& ev, const ckks::Ciphertext& a, u64 element) {
   const auto& s = ev.state();
   const rlwe::ConstView both = a.data().poly.view();
-  return s.switcher().rotate(both, s.lease(element)[0], element, a.level(), &both);
+  const auto [id, level] = s.choice(element, a.level());
+  return s.switcher().rotate(both, s.lease(id)[0], element, level, &both);
 }
 
 }  // namespace
@@ -26,7 +27,8 @@ Ciphertext split_real_imaginary(const Evaluator& ev, const Ciphertext& a) {
   Poly out = s.poly(2, 2 * batch, a.level());
   const auto& limbs = s.ring().window(a.level());
   const rlwe::View sum = out.view().rows(0, batch);
-  s.switcher().rotate(sum, x, s.lease(element)[0], element, a.level(), &x);
+  const auto [id, level] = s.choice(element, a.level());
+  s.switcher().rotate(sum, x, s.lease(id)[0], element, level, &x);
   // i (conj(x) - x) = i (conj(x) + x) - 2 i x
   const ConstView terms[] = {sum, x};
   const rlwe::Scalars scalars[] = {s.ring().integer_scalars(limbs, 0, 1),

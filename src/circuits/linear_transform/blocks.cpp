@@ -185,10 +185,10 @@ struct Blocks::Sums {
 
 namespace {
 
-// The inner sums without hoisting: a key switch of its own for every baby step. The same bits.
+// The inner sums without hoisting: a key switch of its own for every baby step, with a key of its
+// own kind. The same bits where all are of one kind.
 void apart_sums(const Evaluator::State& s, std::span<const View> out, ConstView v,
-                std::span<const rlwe::KeyView> keys, std::span<const u64> elements,
-                const device::PlainGrid& plain, u32 level) {
+                std::span<const u64> elements, const device::PlainGrid& plain, u32 level) {
   const auto& ring = s.ring();
   const rlwe::PolyShape shape{ring.log_n(), 2, v.shape.batch};
   std::vector<Poly> steps;
@@ -201,7 +201,8 @@ void apart_sums(const Evaluator::State& s, std::span<const View> out, ConstView 
       s.kernels().mul_scalar(*s.stream, window, v, ring.special_scalars(level));
       steps.push_back(std::move(step));
     } else {
-      steps.push_back(s.switcher().rotate_extended(v, keys[r], elements[r], level));
+      const auto key = s.choice(elements[r], level);
+      steps.push_back(s.switcher().rotate_extended(v, s.lease(key.id)[0], elements[r], key.level));
     }
     views.push_back(steps.back().view());
   }
@@ -226,22 +227,25 @@ void Blocks::hoisted_sums(const Evaluator& ev, std::span<const Ciphertext* const
     for (u64 step : column.babies)
       elements.push_back(s.rotation_element(static_cast<i64>(step), shape_.slots(), shape_.level));
     sums.add(column, [&](std::span<const View> out) {
-      const auto keys = s.lease(elements);
-      const bool hoisting =
-          device::optimisations(s.stream->device()).has(device::Optimisation::hoisting);
-      const Poly digits = hoisting ? s.switcher().mod_up(a, level) : Poly();
+      // Keys of both kinds have no digits to share.
+      auto choices = s.choices(elements, level);
+      if (!device::optimisations(s.stream->device()).has(device::Optimisation::hoisting))
+        choices.reset();
+      const auto keys = s.lease(choices ? choices->ids : std::vector<rlwe::KeyId>());
+      const u32 at = choices ? choices->level : level;
+      const Poly digits = choices ? s.switcher().mod_up(a, at) : Poly();
       for (std::size_t p = 0; p < column.parts.size(); ++p) {
         const BlockPlan::Part& part = column.parts[p];
         const auto to = chosen(out, part.rows);
-        const auto own = chosen(std::span<const rlwe::KeyView>(keys.views()), part.babies);
         const auto turns = chosen(std::span<const u64>(elements), part.babies);
         const device::PlainGrid plain = plaintexts_[i][p].grid();
-        if (!hoisting) {
-          apart_sums(s, to, v, own, turns, plain, level);
+        if (!choices) {
+          apart_sums(s, to, v, turns, plain, level);
         } else {
+          const auto own = chosen(std::span<const rlwe::KeyView>(keys.views()), part.babies);
           if (column.parts.size() == 1 && in.size() == 1) sums.division_follows(level);
           s.kernels().hoisted_plain_sums(*s.stream, to, digits.view(), b, a, own, turns, plain,
-                                         ring.special_scalars(level), ring.first_digit(level));
+                                         ring.special_scalars(level), ring.first_digit(at));
         }
       }
     });
@@ -272,9 +276,10 @@ void Blocks::join_hoisted(const Evaluator& ev, Sums& sums) const {
         s.rotation_element(static_cast<i64>(plan.rows[r].giant), shape_.slots(), shape_.level);
     if (outputs == 1 && r + count == plan.rows.size())
       sums.follows.emplace(s.kernels(), *s.stream, s.switcher().first_division(shape_.level));
+    const auto key = s.choice(element, shape_.level);
     s.switcher().add_rotated(sums.rows(plan.rows[r].output, count),
                              divided.view().rows((r - outputs) * batch, count * batch),
-                             s.lease(element)[0], element, shape_.level,
+                             s.lease(key.id)[0], element, key.level,
                              ConstView(sums.rows(r, count)).components(0, 1));
   }
 }

@@ -10,7 +10,7 @@
 #include "ckks/scale.h"
 #include "core/sha256.h"
 #include "crenel/core/error.h"
-#include "rlwe/short_levels.h"
+#include "rlwe/key_levels.h"
 
 namespace crenel::ckks {
 

@@ -165,9 +165,10 @@ SwitchKey SecretKey::sample_zero(ConstView under, const LimbSet& limbs, u32 firs
 
 namespace {
 
-LimbSet gadget_digit(const Chain& chain, u32 digit) {
-  const u32 begin = digit * chain.alpha;
-  return LimbSet::range(begin, std::min(begin + chain.alpha, chain.chain_limbs));
+// Of keys for this level.
+LimbSet gadget_digit(const Chain& chain, u32 digit, u32 level) {
+  const u32 lead = chain.lead(level), begin = digit * chain.alpha, end = begin + chain.alpha;
+  return LimbSet::range(std::max(begin, lead) - lead, std::min(end - lead, chain.chain_limbs));
 }
 
 }  // namespace
@@ -177,8 +178,9 @@ SwitchKey SecretKey::make_switch_key(ConstView from, ConstView under, u32 max_le
   auto& k = ring_->kernels();
   const auto& chain = ring_->chain();
   const auto [first, count, limbs] = ring_->extent(max_level);
-  SwitchKey key = sample_zero(under, limbs, first, count, chain.dnum());
-  if (is_short(max_level) || max_level < ring_->top_level()) key.max_level = max_level;
+  SwitchKey key = sample_zero(under, limbs, first, count, chain.dnum(max_level));
+  if (is_short(max_level) || is_aligned(max_level) || max_level < ring_->top_level())
+    key.max_level = max_level;
   const View b = key.pairs.view().components(0, 1);
   const LimbSet chain_primes = limbs.minus(ring_->special());
   const auto scalars_of = [&](const LimbSet& primes) {
@@ -187,7 +189,7 @@ SwitchKey SecretKey::make_switch_key(ConstView from, ConstView under, u32 max_le
     return p;
   };
   for (u32 j = 0; j < count; ++j) {  // + P s' on the primes of the digit
-    const LimbSet digit = chain_primes.intersect(gadget_digit(chain, first + j));
+    const LimbSet digit = chain_primes.intersect(gadget_digit(chain, first + j, max_level));
     View entry = b;
     entry.data = b.data + j * b.batch_stride;
     entry.shape.batch = 1;

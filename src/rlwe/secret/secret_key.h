@@ -29,7 +29,7 @@ class SecretKey {
   /// b + a s (+ c s^2), coefficient form, limbs of the ciphertext; secret memory.
   Poly decrypt(ConstView ciphertext) const;
   PublicKey make_public_key();
-  /// From s^2 to s. `max_level`: highest level that the key serves (SwitchKey).
+  /// From s^2 to s. `max_level`: highest level that the key serves (SwitchKey), or aligned_level().
   SwitchKey make_relinearisation_key(u32 max_level = SwitchKey::kAny);
   /// From s to element^-1(s) (KeySwitcher applies the automorphism last).
   SwitchKey make_galois_key(u64 element, u32 max_level = SwitchKey::kAny);

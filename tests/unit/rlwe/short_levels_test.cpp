@@ -1,11 +1,10 @@
 // Numbers of short levels, what keys serve them, and the primes that they have.
-#include "rlwe/short_levels.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "ckks/params/chain.h"
+#include "rlwe/key_levels.h"
 
 namespace crenel::rlwe {
 namespace {
