@@ -38,7 +38,7 @@ const char* name_of(BootstrapValues values) {
 
 std::optional<BootOptions> parse_boot_options(const Words& words) {
   BootOptions o;
-  bool minimal = false, slot_to_coeff_first = false, untimed = false;
+  bool minimal = false, plain = false, slot_to_coeff_first = false, untimed = false;
   Arguments arguments(
       "Bootstrapping: latency, precision, levels and memory. Exit status 1 when a result is "
       "wrong.");
@@ -65,6 +65,7 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
                    static_cast<u32>(parse_number("--target", text, 0, ckks::kMaxLimbs));
              })
       .flag("--minimal", minimal, "minimal keys: two a transform")
+      .flag("--plain-keys", plain, "no keys for aligned levels, which save a digit there")
       .flag("--stc-first", slot_to_coeff_first, "SlotToCoeff before CoeffToSlot")
       .flag("--kinds", o.kinds, "other kinds of messages too, against the model")
       .flag("--no-latency", untimed, "errors alone: for machines that others use, too")
@@ -97,6 +98,7 @@ std::optional<BootOptions> parse_boot_options(const Words& words) {
           {{"option", option}, {"other", "--runs"}, {"value", "0"}});
   o.latency = !untimed;
   if (minimal) o.options.keys = circuits::KeyMode::minimal;
+  o.options.savings.aligned_keys = !plain;
   if (slot_to_coeff_first) o.options.order = circuits::BootstrapOrder::slot_to_coeff_first;
   return o;
 }

@@ -73,6 +73,7 @@ Json::Object BootWorld::axes() const {
           {"values", name_of(report.values)},
           {"order", first_of(boot.options().order)},
           {"keys", options.options.keys == circuits::KeyMode::minimal ? "minimal" : "hoisted"},
+          {"aligned_keys", keys.aligned_relinearisation().has_value()},
           {"limbs", params.window_end(level) - params.window_begin(level)},
           {"input_level", level},
           {"output_level", report.levels.output}};

@@ -31,13 +31,23 @@ inline double max_error(const Values& found, const Values& expected) {
   return error;
 }
 
+/// Every key that operations read, and beside each one for aligned levels where there are such.
+inline ckks::KeyRequest key_request(const ckks::Params& params, const Options& o) {
+  ckks::KeyRequest request{hoisted_steps(), true, true};
+  const auto level = params.highest_aligned(params.normal_top_level());
+  if (o.plain_keys || !level) return request;
+  for (i64 k : hoisted_steps()) request.aligned_rotations.emplace(k, *level);
+  request.aligned_conjugation = request.aligned_relinearisation = level;
+  return request;
+}
+
 struct BenchWorld {
   BenchWorld(const std::string& name, const Options& o)
       : options(o),
         params_name(name),
         context(params_of(name), o.device.open()),
         client(context.keygen()),
-        ev(context.evaluator(client.evaluation_keys({hoisted_steps(), true, true}))) {}
+        ev(context.evaluator(client.evaluation_keys(key_request(context.params(), o)))) {}
 
   const ckks::Params& params() const { return context.params(); }
   bool wanted(const std::string& name) const {
@@ -83,6 +93,8 @@ struct BenchWorld {
     if (level) {
       a.emplace_back("level", *level);
       a.emplace_back("limbs", limbs(*level));
+      a.emplace_back("aligned_keys",
+                     !options.plain_keys && params().highest_aligned(*level) == level);
     }
     return a;
   }

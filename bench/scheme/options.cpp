@@ -29,6 +29,7 @@ std::optional<Options> parse_options(const Words& words) {
           "--batches", shared,
           "what vectors of a batch share, at few limbs: boot35,boot40, limbs 12,9,7,5,3, batches "
           "1,4,8, HRot, HMult, plaintext products and sums of rotations, where not said otherwise")
+      .flag("--plain-keys", o.plain_keys, "no keys for aligned levels, which save a digit there")
       .flag("--quick", o.quick, "seconds instead of minutes, larger spread")
       .json(o.json);
   if (!arguments.parse(words)) return std::nullopt;

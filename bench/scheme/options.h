@@ -17,7 +17,8 @@ struct Options {
   std::vector<bool> graph{false, true};
   std::vector<std::string> only;  ///< operations whose name contains one of these; empty: all
   std::string json;
-  bool quick = false;  ///< seconds instead of minutes, larger spread
+  bool quick = false;       ///< seconds instead of minutes, larger spread
+  bool plain_keys = false;  ///< no keys for aligned levels
 };
 
 /// nullopt: --help was printed.

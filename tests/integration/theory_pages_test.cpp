@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "circuits/bootstrapping/precision.h"
+#include "ckks/key_sizes.h"
 #include "ckks/params/base_conversion.h"
+#include "ckks/params/chain.h"
 #include "ckks/params/scales.h"
 #include "crenel/core/error.h"
 #include "tfhe/params/noise.h"
@@ -105,6 +107,30 @@ TEST(TheoryPages, PrimeSystem) {
   expect_table("ckks-primes", "conversions", conversions);
   expect_table("ckks-primes", "digits", digits);
   expect_table("ckks-primes", "sets", sets);
+}
+
+TEST(TheoryPages, AlignedLevels) {
+  std::vector<Row> rows{
+      {"set", "aligned level", "limbs", "digits", "aligned", "key, MiB", "aligned"}};
+  for (const char* name : kBootSets) {
+    const auto params = ckks::Params::preset(name, true);
+    const rlwe::Chain chain = ckks::chain_of(params);
+    for (u32 l = 0; l <= params.max_level(); ++l) {
+      if (!chain.aligned(l)) continue;
+      const auto window = chain.windows[l];
+      const auto digits = [&](u32 level) {
+        return cat(chain.digit_of(window.end - 1, level) - chain.digit_of(window.begin, level) + 1);
+      };
+      ckks::KeyRequest plain{{1}, false, false}, aligned{{}, false, false};
+      plain.max_level = l, aligned.aligned_rotations[1] = l;
+      const auto mib = [&](const ckks::KeyRequest& request) {
+        return fixed(static_cast<double>(ckks::key_sizes(params, request).bytes) / 0x1p20, 1);
+      };
+      rows.push_back({cat("`", name, "`"), cat(l), cat(window.end - window.begin), digits(l),
+                      digits(rlwe::aligned_level(l)), mib(plain), mib(aligned)});
+    }
+  }
+  expect_table("ckks-primes", "aligned", rows);
 }
 
 TEST(TheoryPages, LevelsOfBoot40) {
