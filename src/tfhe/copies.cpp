@@ -73,7 +73,7 @@ Ciphertext copy_to(const Context& to, const Ciphertext& ciphertext) {
 Integers copy_to(const Context& to, const Integers& integers) {
   std::vector<Ciphertext> blocks;
   for (const Ciphertext& block : integers.blocks()) blocks.push_back(copy_to(to, block));
-  return Integers(std::move(blocks), integers.bits(), integers.is_signed());
+  return Integers(std::move(blocks), integers.bits(), integers.is_signed(), integers.origins());
 }
 
 }  // namespace crenel::tfhe

@@ -17,11 +17,18 @@ namespace crenel::tfhe {
 /// An array of encrypted integers: block j holds bits 2j and 2j+1 of each. Move-only.
 class Integers {
  public:
-  Integers(std::vector<Ciphertext> blocks, u32 bits, bool is_signed);
+  /// ParameterError for origins() of another number, or out of order.
+  Integers(std::vector<Ciphertext> blocks, u32 bits, bool is_signed, std::vector<u32> origins = {});
   u64 size() const;  ///< integers
   u32 bits() const { return bits_; }
   bool is_signed() const { return signed_; }  ///< two's complement
   const std::vector<Ciphertext>& blocks() const { return blocks_; }
+  /// What is known of blocks by what made them, public all of it: for block j the first block that
+  /// it is a copy of, bit for bit (j where it is of none), or kKnown + m where it is the message m
+  /// of all integers. So operations do not look up the same twice, whose errors would be the same,
+  /// too. Empty: nothing, as of encryptions and of what was loaded.
+  const std::vector<u32>& origins() const { return origins_; }
+  static constexpr u32 kKnown = 1024;
   /// Which secret keys decrypt them; none for known values (IntegerEvaluator::trivial): any do.
   const SecretKeyId& secret_key_id() const { return secret_key_; }
   u64 bytes() const;  ///< device bytes of the payload
@@ -33,6 +40,7 @@ class Integers {
 
  private:
   std::vector<Ciphertext> blocks_;
+  std::vector<u32> origins_;
   u32 bits_ = 0;
   bool signed_ = false;
   SecretKeyId secret_key_;

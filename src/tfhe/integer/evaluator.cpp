@@ -109,7 +109,7 @@ Ciphertext IntegerEvaluator::compare(Comparison comparison, const IntegerOperand
   auto holds = job.run([&](Circuit& circuit, Form form, const auto& in) {
     return Blocks{radix::compare(circuit, comparison, in(x), in(y), like.is_signed(), form)};
   });
-  return std::move(holds[0]);
+  return std::move(holds.blocks[0]);
 }
 
 Integers IntegerEvaluator::min(const IntegerOperand& a, const IntegerOperand& b) const {
@@ -125,11 +125,11 @@ std::pair<Integers, Integers> IntegerEvaluator::min_max(const IntegerOperand& a,
   const Integers& like = radix::encrypted_like(a, b);
   Job job(*this, ContentKey("exchange"), like.size());
   const auto x = job.operand(a, like), y = job.operand(b, like);
-  auto blocks = job.run([&](Circuit& circuit, Form form, const auto& in) {
+  auto both = job.run([&](Circuit& circuit, Form form, const auto& in) {
     return radix::exchange(circuit, in(x), in(y), like.is_signed(), form);
   });
-  return {radix::taken(blocks, 0, like.bits(), like.is_signed()),
-          radix::taken(blocks, like.bits() / 2, like.bits(), like.is_signed())};
+  return {both.integers(0, like.bits(), like.is_signed()),
+          both.integers(like.bits() / 2, like.bits(), like.is_signed())};
 }
 
 Integers IntegerEvaluator::select(const Ciphertext& condition, const IntegerOperand& a,

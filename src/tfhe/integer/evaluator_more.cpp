@@ -48,9 +48,8 @@ Blocks joined(Blocks first, const Blocks& second) {
 
 /// operands -> blocks of the quotient, of the remainder or of both.
 template <class Pick>
-std::vector<Ciphertext> divided(const IntegerEvaluator& ev, const IntegerOperand& a,
-                                const IntegerOperand& b, bool floored, const char* parts,
-                                const Pick& pick) {
+radix::Results divided(const IntegerEvaluator& ev, const IntegerOperand& a, const IntegerOperand& b,
+                       bool floored, const char* parts, const Pick& pick) {
   const Integers& like = radix::encrypted_like(a, b);
   if (b.integers() == nullptr && b.value(like.is_signed()).zero()) radix::refuse_zero_divisor();
   Job job(ev, ContentKey(parts).add(u64(floored)), like.size());
@@ -68,12 +67,12 @@ IntegerEvaluator::Checked checked(const IntegerEvaluator& ev, const char* name,
   const Integers& like = radix::encrypted_like(a, b);
   Job job(ev, ContentKey(name), like.size());
   const auto x = job.operand(a, like), y = job.operand(b, like);
-  auto blocks = job.run([&](Circuit& circuit, Form form, const auto& in) {
+  auto results = job.run([&](Circuit& circuit, Form form, const auto& in) {
     const radix::Checked result = build(circuit, in(x), in(y), like.is_signed(), form);
     return joined(result.value, {result.overflow});
   });
-  Ciphertext overflow = std::move(blocks.back());
-  return {radix::taken(blocks, 0, like.bits(), like.is_signed()), std::move(overflow)};
+  Ciphertext overflow = std::move(results.blocks.back());
+  return {results.integers(0, like.bits(), like.is_signed()), std::move(overflow)};
 }
 
 Integers shifted(const IntegerEvaluator& ev, const Integers& a, const Integers& count,
@@ -101,27 +100,27 @@ Integers counted(const IntegerEvaluator& ev, const char* name, const Integers& a
 std::pair<Integers, Integers> IntegerEvaluator::divmod(const IntegerOperand& a,
                                                        const IntegerOperand& b,
                                                        bool floored) const {
-  auto blocks = divided(*this, a, b, floored, "divmod",
-                        [](const radix::Division& d) { return joined(d.quotient, d.remainder); });
+  auto both = divided(*this, a, b, floored, "divmod",
+                      [](const radix::Division& d) { return joined(d.quotient, d.remainder); });
   const Integers& like = radix::encrypted_of(a, b);
-  return {radix::taken(blocks, 0, like.bits(), like.is_signed()),
-          radix::taken(blocks, like.bits() / 2, like.bits(), like.is_signed())};
+  return {both.integers(0, like.bits(), like.is_signed()),
+          both.integers(like.bits() / 2, like.bits(), like.is_signed())};
 }
 
 Integers IntegerEvaluator::div(const IntegerOperand& a, const IntegerOperand& b,
                                bool floored) const {
-  auto blocks = divided(*this, a, b, floored, "quotient",
-                        [](const radix::Division& d) { return d.quotient; });
   const Integers& like = radix::encrypted_of(a, b);
-  return Integers(std::move(blocks), like.bits(), like.is_signed());
+  return divided(*this, a, b, floored, "quotient",
+                 [](const radix::Division& d) { return d.quotient; })
+      .integers(0, like.bits(), like.is_signed());
 }
 
 Integers IntegerEvaluator::rem(const IntegerOperand& a, const IntegerOperand& b,
                                bool floored) const {
-  auto blocks = divided(*this, a, b, floored, "remainder",
-                        [](const radix::Division& d) { return d.remainder; });
   const Integers& like = radix::encrypted_of(a, b);
-  return Integers(std::move(blocks), like.bits(), like.is_signed());
+  return divided(*this, a, b, floored, "remainder",
+                 [](const radix::Division& d) { return d.remainder; })
+      .integers(0, like.bits(), like.is_signed());
 }
 
 IntegerEvaluator::Checked IntegerEvaluator::add_overflow(const IntegerOperand& a,
@@ -235,7 +234,7 @@ std::vector<CircuitOutput> IntegerEvaluator::run(const IntegerCircuit& circuit,
                            ? job.operand(**integers)
                            : job.condition(*std::get<const Ciphertext*>(inputs[i])));
   }
-  auto blocks = job.run([&](Circuit& building, Form form, const auto& in) {
+  auto found = job.run([&](Circuit& building, Form form, const auto& in) {
     std::vector<Blocks> given;
     for (const Job::Operand& operand : operands) given.push_back(in(operand));
     return described.build(building, form, given);
@@ -244,9 +243,9 @@ std::vector<CircuitOutput> IntegerEvaluator::run(const IntegerCircuit& circuit,
   std::size_t first = 0;
   for (const IntegerCircuit::Type& type : described.output_types) {
     if (type.is_bit())
-      results.emplace_back(std::move(blocks[first]));
+      results.emplace_back(std::move(found.blocks[first]));
     else
-      results.emplace_back(radix::taken(blocks, first, type.bits, type.is_signed));
+      results.emplace_back(found.integers(first, type.bits, type.is_signed));
     first += type.is_bit() ? 1 : type.bits / 2;
   }
   return results;

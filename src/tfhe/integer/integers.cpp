@@ -1,4 +1,6 @@
 // Arrays of radix integers, their encryption and decryption.
+#include <algorithm>
+
 #include "crenel/core/error.h"
 #include "crenel/tfhe/integer.h"
 #include "random/seed.h"
@@ -26,6 +28,49 @@ Integers encrypt(Client& client, std::vector<WideValue> values, u32 bits, bool i
 u64 add_to(u64& word, u64 term) {
   word += term;
   return word < term ? 1 : 0;
+}
+
+void check_origins(const std::vector<u32>& origins, std::size_t blocks) {
+  if (!origins.empty() && origins.size() != blocks)
+    throw ParameterError(cat("origins of ", origins.size(), " blocks, expected of ", blocks),
+                         {{"found", origins.size()}, {"expected", blocks}});
+  for (u32 j = 0; j < origins.size(); ++j) {
+    const u32 origin = origins[j];
+    const bool first = origin == j || (origin < j && origins[origin] == origin);
+    const bool known = origin >= Integers::kKnown && origin < Integers::kKnown + 4;
+    if (!first && !known)
+      throw ParameterError(cat("origin of block ", j, " is ", origin,
+                               ", expected one of the first blocks of their kind up to it, or ",
+                               Integers::kKnown, " and a message below 4"),
+                           {{"index", j}, {"found", origin}});
+  }
+}
+
+u32 origin_of(const Integers& a, u32 block) {
+  return a.origins().empty() ? block : a.origins()[block];
+}
+
+// Blocks that are copies of each other in all parts, or the same message.
+std::vector<u32> common_origins(std::span<const Integers* const> parts) {
+  std::vector<u32> origins;
+  for (u32 j = 0; j < parts[0]->blocks().size(); ++j) {
+    const u32 first = origin_of(*parts[0], j);
+    const auto all = [&](const auto& holds) {
+      return std::all_of(parts.begin(), parts.end(), holds);
+    };
+    if (first >= Integers::kKnown &&
+        all([&](const Integers* part) { return origin_of(*part, j) == first; })) {
+      origins.push_back(first);
+      continue;
+    }
+    u32 i = 0;
+    while (i < j && (origins[i] != i || !all([&](const Integers* part) {
+                       return origin_of(*part, i) == origin_of(*part, j);
+                     })))
+      ++i;
+    origins.push_back(i);
+  }
+  return origins;
 }
 
 void check_narrow(const Integers& a, bool is_signed) {
@@ -164,13 +209,15 @@ bool WideValue::fits(u32 bits, bool is_signed) const {
   return true;
 }
 
-Integers::Integers(std::vector<Ciphertext> blocks, u32 bits, bool is_signed)
-    : blocks_(std::move(blocks)), bits_(bits), signed_(is_signed) {
+Integers::Integers(std::vector<Ciphertext> blocks, u32 bits, bool is_signed,
+                   std::vector<u32> origins)
+    : blocks_(std::move(blocks)), origins_(std::move(origins)), bits_(bits), signed_(is_signed) {
   radix::check_bits(bits);
   if (blocks_.size() != bits / 2)
     throw ParameterError(
         cat("integers of ", bits, " bits from ", blocks_.size(), " blocks, expected ", bits / 2),
         {{"bits", bits}, {"blocks", blocks_.size()}});
+  check_origins(origins_, blocks_.size());
   for (const Ciphertext& block : blocks_) {
     if (block.size() != blocks_[0].size())
       throw StateError(cat("blocks of ", blocks_[0].size(), " and of ", block.size(),
@@ -198,19 +245,19 @@ u64 Integers::bytes() const {
 Integers Integers::clone() const {
   std::vector<Ciphertext> copies;
   for (const Ciphertext& block : blocks_) copies.push_back(block.clone());
-  return Integers(std::move(copies), bits_, signed_);
+  return Integers(std::move(copies), bits_, signed_, origins_);
 }
 
 Integers Integers::slice(u64 first, u64 count) const {
   std::vector<Ciphertext> parts;
   for (const Ciphertext& block : blocks_) parts.push_back(block.slice(first, count));
-  return Integers(std::move(parts), bits_, signed_);
+  return Integers(std::move(parts), bits_, signed_, origins_);
 }
 
 Integers Integers::take(std::span<const u64> index) const {
   std::vector<Ciphertext> parts;
   for (const Ciphertext& block : blocks_) parts.push_back(block.take(index));
-  return Integers(std::move(parts), bits_, signed_);
+  return Integers(std::move(parts), bits_, signed_, origins_);
 }
 
 Integers concatenate(std::span<const Integers* const> parts) {
@@ -227,7 +274,7 @@ Integers concatenate(std::span<const Integers* const> parts) {
     for (const Integers* part : parts) values.push_back(&part->blocks()[b]);
     blocks.push_back(concatenate(values));
   }
-  return Integers(std::move(blocks), first.bits(), first.is_signed());
+  return Integers(std::move(blocks), first.bits(), first.is_signed(), common_origins(parts));
 }
 
 Integers encrypt_unsigned(Client& client, std::span<const u64> values, u32 bits) {

@@ -60,8 +60,19 @@ Job::Operand Job::operand(const Integers& a) {
     throw StateError(cat("arrays of ", size_, " and of ", a.size(), " integers, expected equal"),
                      {{"size", a.size()}, {"expected", size_}});
   recipe_.add(u64(a.is_signed())).add(a.blocks().size());
-  Operand operand{{}, inputs_.size(), a.blocks().size()};
-  for (const Ciphertext& block : a.blocks()) input(block, 3);
+  Operand operand;
+  for (u32 j = 0; j < a.blocks().size(); ++j) {
+    const u32 origin = a.origins().empty() ? j : a.origins()[j];
+    if (origin == j) {
+      operand.blocks.emplace_back(input(a.blocks()[j], 3));
+      continue;
+    }
+    recipe_.add(kMessages + origin);  // what an input adds is below
+    if (origin >= Integers::kKnown)
+      operand.blocks.emplace_back(Sum(origin - Integers::kKnown));
+    else
+      operand.blocks.push_back(operand.blocks[origin]);
+  }
   return operand;
 }
 
@@ -70,14 +81,16 @@ Job::Operand Job::operand(const IntegerOperand& a, const Integers& like) {
   const WideValue value = a.value(like.is_signed());
   recipe_.add(kKnown).add(like.bits());
   for (u32 w = 0; w < WideValue::kWords; ++w) recipe_.add(value.word(w));
-  return {constant_blocks(value, like.bits())};
+  Operand operand;
+  for (const Sum& block : constant_blocks(value, like.bits())) operand.blocks.emplace_back(block);
+  return operand;
 }
 
-Job::Operand Job::input(const Ciphertext& c, i64 high) {
+std::size_t Job::input(const Ciphertext& c, i64 high) {
   inputs_.push_back(&c);
   highs_.push_back(high);
   recipe_.add(static_cast<u64>(high));
-  return {{}, inputs_.size() - 1, 1};
+  return inputs_.size() - 1;
 }
 
 void Job::check_message(const Ciphertext& m, const char* what) const {
@@ -93,7 +106,7 @@ void Job::check_message(const Ciphertext& m, const char* what) const {
 Job::Operand Job::condition(const Ciphertext& c) {
   check_message(c, "condition");
   integers_.evaluator().state().check_bits(c, "select");
-  return input(c, 1);
+  return {{input(c, 1)}};
 }
 
 Job::Operand Job::message(const Ciphertext& m) {
@@ -101,22 +114,30 @@ Job::Operand Job::message(const Ciphertext& m) {
   const Evaluator& evaluator = integers_.evaluator();
   const auto& state = evaluator.state();
   const double least = state.bootstrap_noise(1, state.log_q()).variance() * (1 + 1e-9);
-  return input(m.noise_variance() > least ? fresh_.emplace_back(evaluator.refresh(m)) : m,
-               m.bound() == 0 ? kMessages - 1 : std::min<i64>(m.bound(), kMessages) - 1);
+  return {{input(m.noise_variance() > least ? fresh_.emplace_back(evaluator.refresh(m)) : m,
+                 m.bound() == 0 ? kMessages - 1 : std::min<i64>(m.bound(), kMessages) - 1)}};
 }
 
-std::vector<Ciphertext> Job::run_composed(const Compose& compose) const {
+Results Job::run_composed(const Compose& compose) const {
   const Context context = integers_.evaluator().context();
   const auto program = context.state().circuits->get(
       recipe_, integers_.form(), size_, context.device().info().processors,
       [&](Form form) { return made(form, Room::of(context.params()), compose); });
-  return execute(integers_.evaluator(), *program, inputs_, size_);
+  return {execute(integers_.evaluator(), *program, inputs_, size_), program->outputs};
 }
 
-Integers taken(std::vector<Ciphertext>& blocks, std::size_t first, u32 bits, bool is_signed) {
+Integers Results::integers(std::size_t first, u32 bits, bool is_signed) {
   std::vector<Ciphertext> part;
-  for (std::size_t i = first; i < first + bits / 2; ++i) part.push_back(std::move(blocks[i]));
-  return Integers(std::move(part), bits, is_signed);
+  std::vector<u32> origins;
+  for (u32 j = 0; j < bits / 2; ++j) {
+    const Sum& sum = sums[first + j];
+    u32 i = 0;
+    while (i < j && !sums[first + i].same_value(sum)) ++i;
+    const bool known = sum.is_constant() && 0 <= sum.constant && sum.constant <= 3;
+    origins.push_back(known ? Integers::kKnown + static_cast<u32>(sum.constant) : i);
+    part.push_back(std::move(blocks[first + j]));
+  }
+  return Integers(std::move(part), bits, is_signed, std::move(origins));
 }
 
 }  // namespace crenel::tfhe::radix

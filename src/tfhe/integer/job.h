@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "crenel/tfhe/integer.h"
@@ -20,6 +21,15 @@ const Integers& encrypted_of(const IntegerOperand& a, const IntegerOperand& b);
 /// The same; ParameterError where the public operand is none of the type's values.
 const Integers& encrypted_like(const IntegerOperand& a, const IntegerOperand& b);
 
+/// What a run gave, and the sums of nodes that it is.
+struct Results {
+  std::vector<Ciphertext> blocks;
+  Blocks sums;
+
+  /// bits / 2 of the blocks, taken, with what is known of them: equal sums are copies.
+  Integers integers(std::size_t first, u32 bits, bool is_signed);
+};
+
 /// The ciphertexts that a circuit's inputs stand for. build(circuit, form, in) -> outputs, with
 /// in(operand) its blocks.
 ///
@@ -31,10 +41,11 @@ class Job {
   Job(const IntegerEvaluator& integers, ContentKey recipe, u64 size)
       : integers_(integers), size_(size), recipe_(std::move(recipe)) {}
 
-  /// Inputs of a circuit, or known blocks.
+  /// Of each block the number of the circuit's input that it is, or what is known of it. Copies are
+  /// one input, and known messages none: equal arguments of equal tables have equal errors, and the
+  /// circuit sees then that they are.
   struct Operand {
-    Blocks known;
-    std::size_t first = 0, count = 0;
+    std::vector<std::variant<std::size_t, Sum>> blocks;
   };
   using Reader = std::function<Blocks(const Operand&)>;
 
@@ -47,27 +58,30 @@ class Job {
   Operand message(const Ciphertext& m);
 
   template <class Build>
-  std::vector<Ciphertext> run(const Build& build) const {
+  Results run(const Build& build) const {
     return run_composed([&](Circuit& circuit, Form form) {
       Blocks inputs;
       for (const i64 high : highs_) inputs.push_back(circuit.input(high));
       return build(circuit, form, [&](const Operand& operand) {
-        if (operand.count == 0) return operand.known;
-        const auto first = inputs.begin() + static_cast<std::ptrdiff_t>(operand.first);
-        return Blocks(first, first + static_cast<std::ptrdiff_t>(operand.count));
+        Blocks blocks;
+        for (const auto& block : operand.blocks) {
+          const auto* const input = std::get_if<std::size_t>(&block);
+          blocks.push_back(input != nullptr ? inputs[*input] : std::get<Sum>(block));
+        }
+        return blocks;
       });
     });
   }
   template <class Build>
   Integers integers(u32 bits, bool is_signed, const Build& build) {
     recipe_.add(bits).add(u64(is_signed));
-    return Integers(run(build), bits, is_signed);
+    return run(build).integers(0, bits, is_signed);
   }
 
  private:
   using Compose = std::function<Blocks(Circuit&, Form)>;
-  std::vector<Ciphertext> run_composed(const Compose& compose) const;
-  Operand input(const Ciphertext& c, i64 high);
+  Results run_composed(const Compose& compose) const;
+  std::size_t input(const Ciphertext& c, i64 high);
   void check_message(const Ciphertext& m, const char* what) const;
 
   const IntegerEvaluator& integers_;
@@ -110,8 +124,5 @@ Integers binary(const IntegerEvaluator& ev, ContentKey recipe, const IntegerOper
   encrypted_like(a, b);
   return modular(ev, std::move(recipe), a, b, operation);
 }
-
-/// `count` of the blocks that a run gave, as integers.
-Integers taken(std::vector<Ciphertext>& blocks, std::size_t first, u32 bits, bool is_signed);
 
 }  // namespace crenel::tfhe::radix
