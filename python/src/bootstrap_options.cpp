@@ -128,8 +128,7 @@ constexpr const char* kOptionsDoc =
     "aligned_keys : of key requests: what happens at aligned levels (Params.highest_aligned) has "
     "keys "
     "of\n"
-    "    its own, which save a digit; False is for ablations, and for rotations that a program "
-    "shares\n"
+    "    its own, which save a digit; False is for ablations, and for less memory\n"
     "graph : replay a recorded graph where the device has them; the same bits as eager";
 
 void bind_options(nb::module_& m) {

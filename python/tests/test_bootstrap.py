@@ -190,7 +190,8 @@ def test_levels_and_report(world):
     assert report.levels.output == 13 and repr(levels) == "<ckks.BootstrapLevels 0 -> 13>"
     turned = 16  # keys that lead back from the sparse secret: a diagonal of the first factor each
     assert report.over_mod_raise and report.key_bytes == world.keys.nbytes
-    assert report.key_count == len(world.keys.rotations) + 4 + turned
+    aligned = len(world.keys.aligned_rotations) + 1  # and relinearisation
+    assert aligned > 1 and report.key_count == len(world.keys.rotations) + 4 + turned + aligned
     assert report.plaintext_bytes > 0 < report.workspace_bytes
     assert 0 < report.expected_rms < report.expected_error < report.worst_error < 1
     assert report.log2_failure < -100

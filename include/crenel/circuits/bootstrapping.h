@@ -52,8 +52,8 @@ struct BootstrapSavings {
   /// and where the message ratio leaves at least one bit to scale the message up by.
   bool real_symmetry = true;
   /// Of key requests: products and rotations at aligned levels (ckks::Params::highest_aligned) get
-  /// keys of their own, which save a digit there. Rotations of SlotToCoeff that are wanted at such a
-  /// level only have no others.
+  /// keys of their own, which save a digit there. Rotations by other keys that are wanted at such a
+  /// level and below it serve those below.
   bool aligned_keys = true;
 
   bool operator==(const BootstrapSavings&) const = default;

@@ -119,13 +119,14 @@ ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
       request.encapsulation_rotations = need.steps;
       continue;
     }
-    if (aligned(need.level)) {
-      for (i64 steps : need.steps) request.aligned_rotations.emplace(steps, need.level);
-      continue;
-    }
+    // With an aligned key beside it a key need not serve that level itself: it is then a digit less.
+    const bool beside = aligned(need.level);
+    const u32 level = beside ? need.level - 1 : need.level;
+    const u32 others = beside && low == need.level ? level : low;
     for (i64 steps : need.steps) {
-      u32& level = request.rotation_levels.try_emplace(steps, low).first->second;
-      level = rlwe::both(level, need.level);
+      u32& highest = request.rotation_levels.try_emplace(steps, others).first->second;
+      highest = rlwe::both(rlwe::both(highest, others), level);
+      if (beside) request.aligned_rotations.emplace(steps, need.level);
     }
   }
   for (const auto& [steps, level] : request.rotation_levels) request.rotations.push_back(steps);
