@@ -26,6 +26,7 @@ TARGETS = [
     {"params": "G5", "slots": 1, "published": 2457, "floor": 5000, "aim": 10000, "operation": "floor"},
     {"params": "bool128-classic", "slots": 1, "published": None, "floor": 80000, "aim": 200000},
     {"params": "bool128-classic", "slots": 5, "published": None, "floor": 80000, "aim": 200000},
+    {"params": "bool128-packed", "slots": 5, "published": None, "floor": 240000, "aim": 300000},
 ]
 ABOUT = """
 One call works on a whole batch through the public interface. Resident: inputs and outputs stay on the device.

@@ -217,7 +217,7 @@ def gpu_latency() -> str:
         [r["system"], r["what"], r["device"], duration(1e3 * r["ms"]), f"2^{r['p_fail_log2']}", r["source"]]
         for r in published("tfhe_latency")
     ]
-    ours = ("lut4-128-failures-h200", "lut4-128g4-step4-1-h100", "bool128g4-step4-1-h100")
+    ours = ("lut4-128-failures-h200", "lut4-128-step4-66-h100", "bool128-step4-1-h100")
     for name in (f"tfhe-{each}.json" for each in ours):
         provenance, (row, *_) = rows(name, mode="latency")
         cells = [f"**Crenel**, {row['params']}", f"`{row['operation']}`, {row['security_bits']:.0f} bits"]

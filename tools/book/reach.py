@@ -78,12 +78,17 @@ def _rotations(name: str, what: str, many: str, one: str) -> list[str]:
 
 
 def gates() -> list[str]:
-    many, one = "tfhe-bool128g4-step2-8192-h100.json", "tfhe-bool128g4-step4-1-h100.json"
+    many, one = "tfhe-bool128-step2-h100.json", "tfhe-bool128-step4-1-h100.json"
     return _rotations("TFHE NAND, bootstrapped", "gates", many, one)
 
 
+def packed_gates() -> list[str]:
+    many, one = "tfhe-bool128-packed-r5-63360-h100.json", "tfhe-bool128-packed-r5-h100.json"
+    return _rotations("The same, five bits a ciphertext", "gates", many, one)
+
+
 def look_ups() -> list[str]:
-    many, one = "tfhe-lut4-128g4-step4-8192-h100.json", "tfhe-lut4-128g4-step4-1-h100.json"
+    many, one = "tfhe-lut4-128-step4-8192-h100.json", "tfhe-lut4-128-step4-66-h100.json"
     return _rotations("Any function of 4 encrypted bits", "look-ups", many, one)
 
 
@@ -151,6 +156,7 @@ def reached() -> str:
         bootstrap(),
         product(),
         gates(),
+        packed_gates(),
         look_ups(),
         training(),
         sorting(),

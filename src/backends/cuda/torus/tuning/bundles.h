@@ -58,7 +58,7 @@ inline constexpr BundleChoice kBundleChoices[] = {
     {8, 4, 33, 33, "ahead-8-4"},  // 33 rows: 1.92 ms against 3.35
     {8, 4, 132, 132, "bundles-8-4"},  // 132 rows: 3.43 ms against 3.82
     {8, 4, 528, 528, "bundles-8-4-rows"},
-    // By differences; by the account of their launches, not yet by measurement.
+    // By differences. 12,672 rows: 356 thousand a second, 320 with -two, 204 with -one.
     {8, 1, 132, 132, "differences-8-8-one"},
     {8, 1, 528, 528, "differences-8-8"},
     {8, 1, 528, 528, "differences-8"},
