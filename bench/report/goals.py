@@ -42,7 +42,11 @@ def _told(row: dict) -> dict:
     """The row, with what its suite says in words only."""
     if "what" in row and row["what"].split()[0].isdigit():
         row = {"count": int(row["what"].split()[0])} | row
-    count, seconds = row.get("count"), row.get("seconds")
+    # of a program: what a running service takes, or where a record has the first call alone, that one
+    seconds = row.get("warm_seconds") or row.get("seconds")
+    if "workload" in row and seconds:
+        row = {"call_seconds": seconds} | row
+    count = row.get("count")
     if count and seconds:
         row = {"per_second": count / seconds} | row
     if row.get("amortised_us"):
@@ -64,7 +68,7 @@ def _value(goal: dict, data: dict, row: dict) -> float | None:
         found = (found or {}).get(key)
     if found is None:
         return None
-    return found * (SECONDS if goal["value"] == "seconds" else SCALES)[goal["unit"]]
+    return found * (SECONDS if goal["value"].endswith("seconds") else SCALES)[goal["unit"]]
 
 
 def _better(goal: dict, a: float, b: float) -> bool:

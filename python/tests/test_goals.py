@@ -52,6 +52,17 @@ def test_rates_sizes_and_what_words_say(goals):
     files = {"a": record(HERE, "1", row)}
     assert goals.row(rate | {"at_least": {"count": 100}}, files, HERE)[1:3] == ["400 a second", "390: yes"]
     assert goals.row(rate | {"at_least": {"count": 201}}, files, HERE)[1] == ""
+    # programs: the warm calls where the record has them, else the first
+    call = GOAL | {"value": "call_seconds", "must": 450, "where": {"workload": "w"}}
+    for warm, found in (
+        ({}, "500 ms"),
+        ({"warm_seconds": None}, "500 ms"),
+        ({"warm_seconds": 0.4}, "400 ms"),
+    ):
+        files = {"a": record(HERE, "1", row | {"workload": "w"} | warm)}
+        assert goals.row(call, files, HERE)[1] == found
+        wanted = "500 a second" if found == "400 ms" else "400 a second"
+        assert goals.row(rate, files, HERE)[1] == wanted
     size = GOAL | {"value": "keys.bytes", "unit": "MiB", "must": 1}
     files = {"a": record(HERE, "1", {"name": "x"}, keys={"bytes": 3 << 19})}
     assert goals.row(size, files, HERE)[1:3] == ["1.50 MiB", "1: **no**"]

@@ -186,6 +186,12 @@ def test_the_page_of_benchmarks_has_them(tmp_path, capsys, monkeypatch):
     rows[1] |= {"latency_us": None, "amortised_us": None, "correct": None, "skipped": "limit"}
     text = integer_sections(files)
     assert "| add | uint4 | 2 / 2 | " in text and "| mul | uint4 | 5 / 2 |  |  |  | 5 / 2 | " in text
-    assert "2 transfers of uint4" in text and "WRONG" not in text
+    assert "2 transfers of uint4" in text and "WRONG" not in text and text.count("; 1) | ") == 1
+    program = files["transfer.json"]["results"][0]
+    program |= {"seconds": 2.0, "warm_seconds": 0.02, "warm_q1_seconds": 0.01, "warm_q3_seconds": 0.03}
+    assert " | 2,000.0 | 20.0 (10.0 to 30.0; 1) | " in integer_sections(files)
+    for field in [name for name in program if name.startswith("warm_")]:  # as records of before are
+        del program[field]
+    assert " | 2,000.0 |  | " in integer_sections(files)
     rows[0]["correct"] = files["transfer.json"]["results"][0]["correct"] = False
     assert integer_sections(files).count("WRONG") == 2

@@ -150,16 +150,91 @@ RUNS = {
 
 @pytest.mark.parametrize("name", ["transfer", "search", "filter"])
 def test_the_commands(tmp_path, capsys, name):
+    """Of the other two --repeats is 1."""
     file = tmp_path / "run.json"
-    assert main(["workload", *RUNS[name], "--device", "cpu", "--json", str(file)]) == 0
+    options = ["--repeats", "0"] if name == "search" else []
+    assert main(["workload", *RUNS[name], "--device", "cpu", *options, "--json", str(file)]) == 0
     out = capsys.readouterr().out
     assert "as in the clear" in out and "INSECURE" in out
+    assert ("warm" in out) == (name != "search") and "server, the first call" in out
     found = json.loads(file.read_text(encoding="utf-8"))
     (row,) = found["results"]
+    assert row["warm_calls"] == (name != "search") and row["wrong_seeds"] == []
+    quartiles = {row[f"warm_{which}seconds"] for which in ("", "q1_", "q3_")}
+    assert quartiles == {None} if name == "search" else len(quartiles) == 1 and min(quartiles) > 0
     assert (found["suite"], row["workload"], row["correct"]) == ("integer-workload", name, True)
     assert min(row["bootstraps"], row["seconds"], row["sent_bytes"], row["received_bytes"]) > 0
     assert main(["workload", *RUNS[name], "--device", "cpu", "--json", str(file)]) == 2
     assert "expected a new file" in capsys.readouterr().err
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What each call sent: encrypted arrays, decrypted by its client; seconds; and the seed."""
+    from crenel.workloads.integers.session import Session
+
+    found: list[dict] = []
+    send, serve = Session.send, Session.serve
+
+    def sent(session, *arguments):
+        array = send(session, *arguments)
+        if not found or found[-1]["call"] is not session.call:
+            found.append({"call": session.call, "values": []})
+        found[-1]["values"].append(session.client.decrypt(array).tolist())
+        return array
+
+    def served(session, work):
+        result = serve(session, work)
+        session.call.seconds = float(session.call.number)  # known ones
+        return result
+
+    monkeypatch.setattr(Session, "send", sent)
+    monkeypatch.setattr(Session, "serve", served)
+    return found
+
+
+@pytest.mark.parametrize("name", ["transfer", "search", "filter"])
+def test_warm_calls_have_inputs_of_their_own(tmp_path, capsys, calls, rng, name):
+    """And the record has their median and quartiles beside the first call's time, bytes and bootstraps."""
+    seed, files = int(rng.integers(1 << 32)), [tmp_path / "a.json", tmp_path / "b.json"]
+    run = ["workload", *RUNS[name], "--device", "cpu", "--seed", str(seed)]
+    assert main([*run, "--repeats", "5", "--json", str(files[0])]) == 0
+    made = list(calls)
+    assert [c["call"].seed for c in made] == list(range(seed, seed + 6))
+    assert len({json.dumps(c["values"]) for c in made}) > 1
+    assert len({json.dumps([np.shape(v) for v in c["values"]]) for c in made}) == 1
+    assert main([*run, "--repeats", "0", "--json", str(files[1])]) == 0
+    assert calls[-1]["values"] == made[0]["values"]  # the first is what it is without warm ones
+    row, alone = (json.loads(f.read_text(encoding="utf-8"))["results"][0] for f in files)
+    for field in ("what", "bootstraps", "sent_bytes", "received_bytes", "seed"):
+        assert row[field] == alone[field], field
+    assert (row["seconds"], row["warm_calls"], alone["warm_calls"]) == (0.0, 5, 0)
+    assert [row[f"warm_{which}seconds"] for which in ("q1_", "", "q3_")] == [2.0, 3.0, 4.0]
+    out = capsys.readouterr().out
+    assert "3,000.000 ms, the median of 5; quartiles 2,000.000 to 4,000.000" in out
+    assert f"{seed} to {seed + 5}, a call each" in out
+    if name == "transfer":  # a warm call's inputs by its seed alone
+        assert main([*run[:-1], str(seed + 3), "--repeats", "0"]) == 0
+        assert calls[-1]["values"] == made[3]["values"]
+
+
+def test_a_wrong_warm_call_is_told(tmp_path, capsys, monkeypatch):
+    from crenel.workloads.integers import measure
+
+    right, asked = measure.transfer_clear, []
+
+    def wrong_the_third_time(*arguments):
+        asked.append(arguments)
+        left, grown, moved = right(*arguments)
+        return left, [grown[0] ^ (len(asked) == 3), *grown[1:]], moved
+
+    monkeypatch.setattr(measure, "transfer_clear", wrong_the_third_time)
+    file = tmp_path / "run.json"
+    run = ["workload", *RUNS["transfer"], "--device", "cpu", "--seed", "7", "--repeats", "3"]
+    assert main([*run, "--json", str(file)]) == 1
+    assert "DIFFERS from the clear with seed 9\n" in capsys.readouterr().out
+    (row,) = json.loads(file.read_text(encoding="utf-8"))["results"]
+    assert (row["correct"], row["wrong_seeds"], row["warm_calls"]) == (False, [9], 3)
 
 
 def test_a_file_of_your_own(tmp_path, capsys):
@@ -178,6 +253,10 @@ def test_a_file_of_your_own(tmp_path, capsys):
     [
         (["transfer", "--pairs", "0"], "pairs = 0"),
         (["transfer", "--bits", "7"], "even number"),
+        (["transfer", "--repeats", "-1"], "repeats = -1, expected 0 to 100000"),
+        (["search", "--repeats", "100001"], "repeats = 100001, expected 0 to 100000"),
+        (["filter", "--repeats", "-3"], "repeats = -3"),
+        (["filter", "--repeats", "many"], "--repeats"),
         (["search", ""], "a pattern of 0 characters"),
         (["search", "abc", "--text", "ab"], "a text of 2"),
         (["search", "a", "--text", "ab", "--data", "none"], "expected one"),

@@ -11,7 +11,7 @@ import typer
 from crenel.errors import InsecureParametersWarning, ParameterError
 
 if TYPE_CHECKING:
-    from crenel.workloads.integers.measure import Outcome, Session
+    from crenel.workloads.integers.session import Outcome, Session
 
 QUICK, ON_GPU = "toy-lut4", "lut4-128"
 MOST_TEXT = 1 << 20  # bytes of --data
@@ -25,7 +25,10 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref.
 Params = Annotated[
     str, typer.Option("--set", help="A set for tables; default: a toy on CPUs, lut4-128 on GPUs.")
 ]
-Seed = Annotated[int, typer.Option(help="Of the values.", min=0)]
+Seed = Annotated[int, typer.Option(help="Of the values; each warm call has the next number.", min=0)]
+Repeats = Annotated[
+    int, typer.Option(help="Warm calls after the first, each on inputs of its own, decrypted and compared.")
+]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the record to a new file.")]
 
 
@@ -37,12 +40,13 @@ def transfer(
     parameters: Params = "",
     device: Device = "auto",
     seed: Seed = 1,
+    repeats: Repeats = 1,
     file: Json = None,
 ) -> None:
     """Move encrypted amounts between encrypted balances where these suffice, and compare with the clear."""
     from crenel.workloads.integers.measure import run_transfer
 
-    session = _session(parameters, device, file)
+    session = _session(parameters, device, repeats, file)
     _finish(run_transfer(session, pairs, bits, seed), session, file)
 
 
@@ -53,6 +57,8 @@ def search(
     hide_pattern: Annotated[bool, typer.Option("--hide-pattern", help="Encrypt the pattern too.")] = False,
     parameters: Params = "",
     device: Device = "auto",
+    seed: Annotated[int, typer.Option(help="Of how far warm calls turn the text.", min=0)] = 1,
+    repeats: Repeats = 1,
     file: Json = None,
 ) -> None:
     """Find a pattern in an encrypted text: all places, how often, the first; and compare with the clear."""
@@ -73,8 +79,8 @@ def search(
             "many",
             {"pattern": len(pattern.encode()), "text": len(content)},
         )
-    session = _session(parameters, device, file)
-    _finish(run_search(session, content, pattern.encode(), hide_pattern), session, file)
+    session = _session(parameters, device, repeats, file)
+    _finish(run_search(session, content, pattern.encode(), hide_pattern, seed), session, file)
 
 
 def rows(
@@ -90,6 +96,7 @@ def rows(
     parameters: Params = "",
     device: Device = "auto",
     seed: Seed = 1,
+    repeats: Repeats = 1,
     file: Json = None,
 ) -> None:
     """Rows of an encrypted table where a condition holds, their number and a sum; compared with the clear."""
@@ -107,8 +114,8 @@ def rows(
     constants(condition, table)  # refused before keys are made
     for name in sorted(condition.columns) + ([summed] if summed else []):
         table.column(name)
-    session = _session(parameters, device, file)
-    _finish(run_filter(session, table, condition.text, summed, hide_query), session, file)
+    session = _session(parameters, device, repeats, file)
+    _finish(run_filter(session, table, condition.text, summed, hide_query, seed), session, file)
 
 
 def aes(
@@ -130,17 +137,17 @@ def aes(
     raise typer.Exit(run(device=device, cipher="aes", blocks=blocks, rounds=rounds or None, params=params))
 
 
-def _session(parameters: str, device: str, file: Path | None) -> Session:
+def _session(parameters: str, device: str, repeats: int, file: Path | None) -> Session:
     import crenel
     from crenel.cli.output import expect_new
-    from crenel.workloads.integers.measure import Session
+    from crenel.workloads.integers.session import Session
     from crenel.workloads.report import Report
 
     expect_new(file)
     report, info = Report(), crenel.device_info(device)
     if not parameters and info.kind != "cuda":
         report.line(f"{QUICK}: INSECURE, so that this ends soon; --set {ON_GPU} is for real data")
-    return Session(parameters or (ON_GPU if info.kind == "cuda" else QUICK), device, report)
+    return Session(parameters or (ON_GPU if info.kind == "cuda" else QUICK), device, report, repeats)
 
 
 def _finish(outcome: Outcome, session: Session, file: Path | None) -> None:
