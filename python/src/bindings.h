@@ -96,8 +96,8 @@ ckks::KeyRequest with_bootstrap(ckks::KeyRequest request, const ckks::Params& pa
 /// highest level of each.
 ckks::KeyRequest key_request(nb::handle rotations, bool conjugate, bool relinearisation,
                              bool encapsulation, std::optional<i64> max_level);
-/// The request with a key for aligned levels beside each where `aligned` asks for them; ParameterError
-/// where the parameters have none up to the levels of the request.
+/// The request with a key for aligned levels beside each where `aligned` asks for them;
+/// ParameterError where the parameters have none up to the levels of the request.
 ckks::KeyRequest with_aligned(ckks::KeyRequest request, const ckks::Params& params, bool aligned);
 
 /// A Python integer as an unsigned one; ParameterError names the argument.

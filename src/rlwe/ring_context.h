@@ -31,8 +31,8 @@ struct Chain {
 
   /// The chain primes of a level, short ones included.
   LimbSet limbs(u32 level) const;
-  /// Whether there is such a level. Of short ones: their digits must be neighbours; of aligned ones:
-  /// it has fewer digits than the ordinary one.
+  /// Whether there is such a level. Of short ones: their digits must be neighbours; of aligned
+  /// ones: it has fewer digits than the ordinary one.
   bool has_level(u32 level) const;
 
   /// Where the windows of aligned levels begin: that of the normal top level does.

@@ -33,8 +33,8 @@ struct KeyRequest {
   std::map<i64, u32> rotation_levels = {};        ///< of some of `rotations`
   std::optional<u32> conjugation_level = {};      ///< of `conjugate`
   std::optional<u32> relinearisation_level = {};  ///< of `relinearisation`
-  /// Keys of their own for the aligned levels up to one (Params::highest_aligned), beside those above
-  /// or without them: operations at these levels take a digit less with them
+  /// Keys of their own for the aligned levels up to one (Params::highest_aligned), beside those
+  /// above or without them: operations at these levels take a digit less with them
   /// (docs/theory/ckks-primes.md, "Aligned digits"). ParameterError where no level is aligned.
   std::map<i64, u32> aligned_rotations = {};  ///< steps, 0 excepted, to levels
   std::optional<u32> aligned_conjugation = {};

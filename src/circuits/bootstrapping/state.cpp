@@ -119,7 +119,7 @@ ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
       request.encapsulation_rotations = need.steps;
       continue;
     }
-    // With an aligned key beside it a key need not serve that level itself: it is then a digit less.
+    // With an aligned key beside it a key need not serve that level itself: it has a digit less.
     const bool beside = aligned(need.level);
     const u32 level = beside ? need.level - 1 : need.level;
     const u32 others = beside && low == need.level ? level : low;

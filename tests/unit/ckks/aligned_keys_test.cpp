@@ -1,11 +1,9 @@
 // Keys for aligned levels: where they save a digit, results with them, alone and beside the others,
-// their files, and what a bootstrap asks for.
+// and their files.
 #include "ckks/evaluator_state.h"
 #include "ckks/key_sizes.h"
 #include "ckks/params/chain.h"
-#include "crenel/circuits/bootstrapping.h"
 #include "crenel/ckks/serialize.h"
-#include "support/circuits.h"
 #include "support/twins.h"
 
 namespace crenel::ckks {
@@ -71,7 +69,7 @@ class AlignedKeys : public test::SchemeTest {
  protected:
   static constexpr u32 kTop = 16, kLow = 7;  // of toy-boot40, whose levels are those of boot40
 
-  // Rotations by 1 to 4 and the others, of the ordinary kind up to `plain`, aligned up to `aligned`.
+  // Rotations by 1 to 4 and the others, ordinary ones up to `plain`, aligned up to `aligned`.
   static KeyRequest request(std::optional<u32> plain, std::optional<u32> aligned) {
     KeyRequest r{{}, false, false};
     if (plain) r = {{1, 2, 3, 4}, true, true}, r.max_level = *plain;
@@ -82,8 +80,7 @@ class AlignedKeys : public test::SchemeTest {
     return r;
   }
   // Every operation that reads keys.
-  static std::vector<Ciphertext> results(const Context& context, const Evaluator& ev,
-                                         const Ciphertext& a, const circuits::DiagonalMatrix& m) {
+  static std::vector<Ciphertext> results(const Evaluator& ev, const Ciphertext& a) {
     const i64 steps[] = {0, 1, 3};
     std::vector<Ciphertext> out;
     out.push_back(ev.rotate(a, 4));
@@ -94,14 +91,7 @@ class AlignedKeys : public test::SchemeTest {
     out.push_back(ev.multiply_rescale(a, a));
     out.push_back(ev.relinearise(ev.square_lazy(a)));
     out.push_back(ev.relinearise_rescale(ev.square_lazy(a)));
-    const circuits::LinearTransform t(context, m, {.level = a.level(), .baby_steps = 4});
-    out.push_back(t(ev, a));
     return out;
-  }
-  // Of a transform with baby steps 1 to 3 and a giant step of 4.
-  static circuits::DiagonalMatrix matrix(test::Rng& rng, const Params& params) {
-    const u64 offsets[] = {0, 1, 2, 3, 4, 6};
-    return test::random_diagonals(rng, params.slots(), offsets);
   }
 };
 CRENEL_FAST_DEVICE_SUITE(AlignedKeys);
@@ -110,7 +100,6 @@ TEST_P(AlignedKeys, GiveWhatTheOthersGiveUpToNoise) {
   test::Rng rng = test::test_rng();
   Twins twins(test::world_params("toy-boot40"), GetParam(), rng());
   const Params& params = twins.context.params();
-  const auto m = matrix(rng, params);
   const Evaluator plain =
       twins.context.evaluator(twins.whole.evaluation_keys(request(kTop, std::nullopt)));
   const EvaluationKeys keys = twins.whole.evaluation_keys(request(std::nullopt, kTop));
@@ -125,9 +114,7 @@ TEST_P(AlignedKeys, GiveWhatTheOthersGiveUpToNoise) {
   for (u32 level : exhaustive() ? std::vector{kTop, kLow} : std::vector{kLow}) {
     SCOPED_TRACE(cat("level ", level));
     const Ciphertext a = twins.whole.encrypt(test::random_values(rng, params.slots(), 0.5), level);
-    const auto with = results(twins.context, only, a, m),
-               without = results(twins.context, plain, a, m),
-               apart = results(twins.context, staged, a, m);
+    const auto with = results(only, a), without = results(plain, a), apart = results(staged, a);
     for (std::size_t i = 0; i < with.size(); ++i) {
       EXPECT_EQ(with[i].level(), without[i].level());
       EXPECT_EQ(with[i].scale(), without[i].scale());
@@ -153,13 +140,12 @@ TEST_P(AlignedKeys, GiveTheBitsOfRef) {
   const u64 seed = rng();
   const Params& params = test::world_params("toy-boot40");
   Twins own(params, GetParam(), seed), ref(params, "ref", seed);
-  const auto m = matrix(rng, params);
   const auto values = test::random_values(rng, params.slots(), 0.5);
   const auto of = [&](Twins& t) {
     const Evaluator ev = t.context.evaluator(t.whole.evaluation_keys(request(std::nullopt, kLow)));
     std::vector<std::vector<u32>> words;
     const Ciphertext a = t.whole.encrypt(values, kLow);
-    for (const Ciphertext& c : results(t.context, ev, a, m)) words.push_back(bits(c));
+    for (const Ciphertext& c : results(ev, a)) words.push_back(bits(c));
     return words;
   };
   EXPECT_EQ(of(own), of(ref));
@@ -170,7 +156,6 @@ TEST_P(AlignedKeys, StandBesideTheOthers) {
   test::Rng rng = test::test_rng();
   Twins twins(test::world_params("toy-boot40"), GetParam(), rng());
   const Params& params = twins.context.params();
-  const auto m = matrix(rng, params);
   const auto values = test::random_values(rng, params.slots(), 0.5);
   const Evaluator both = twins.context.evaluator(twins.whole.evaluation_keys(request(kTop, kLow)));
   const Evaluator plain =
@@ -195,8 +180,6 @@ TEST_P(AlignedKeys, StandBesideTheOthers) {
     const auto x = mixed.rotate_many(low, steps), y = both.rotate_many(low, steps);
     for (std::size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(near(x[i], y[i])) << steps[i];
   }
-  const circuits::LinearTransform t(twins.context, m, {.level = kLow, .baby_steps = 4});
-  EXPECT_TRUE(near(t(mixed, low), t(both, low)));
 }
 
 TEST_P(AlignedKeys, AreRecordedAndBoundLikeTheOthers) {
@@ -251,31 +234,6 @@ TEST(AlignedKeyRequests, MergedAreTheHigherLevelsOfBoth) {
     EXPECT_EQ(both.aligned_rotations, (std::map<i64, u32>{{1, 16}, {2, 16}, {3, 7}}));
     EXPECT_EQ(both.aligned_relinearisation, 7u);
     EXPECT_EQ(both.aligned_conjugation, 16u);
-  }
-}
-
-// A bootstrap asks for keys of its aligned levels, works with them and with those of before.
-TEST_P(AlignedKeys, OfABootstrap) {
-  if (!exhaustive()) GTEST_SKIP() << "two bootstraps take long on ref";
-  test::Rng rng = test::test_rng();
-  Twins twins(test::world_params("toy-boot40"), GetParam(), rng());
-  const Params& params = twins.context.params();
-  circuits::BootstrapOptions options;
-  options.slots = 64;
-  const KeyRequest with = circuits::bootstrap_key_request(params, options);
-  EXPECT_EQ(with.aligned_relinearisation, params.highest_aligned(params.max_level()));
-  EXPECT_FALSE(with.aligned_rotations.empty());
-  circuits::BootstrapOptions before = options;
-  before.savings.aligned_keys = false;
-  const KeyRequest without = circuits::bootstrap_key_request(params, before);
-  EXPECT_TRUE(without.aligned_rotations.empty() && !without.aligned_relinearisation);
-  const circuits::Bootstrapper boot(twins.context, options);
-  const auto values = test::random_values(rng, 64);
-  const Ciphertext a = twins.whole.encrypt(values, boot.levels().input, 0.0, 64);
-  for (const KeyRequest& r : {with, without}) {
-    const Evaluator ev = twins.context.evaluator(twins.whole.evaluation_keys(r));
-    EXPECT_LT(test::max_error(twins.whole.decrypt(boot(ev, a)), values),
-              2.0 * boot.describe().worst_error);
   }
 }
 
