@@ -263,6 +263,8 @@ void bind_report(nb::module_& m) {
               "That the keys at hand were made for another bootstrap, or nothing.")
       .def_ro("key_count", &BootstrapReport::key_count, "Evaluation keys of the server.")
       .def_ro("key_bytes", &BootstrapReport::key_bytes, "Their bytes on the device.")
+      .def_ro("aligned_keys", &BootstrapReport::aligned_keys,
+              "Are some of them for aligned levels? Others serve there, too, with a digit more.")
       .def_ro("plaintext_bytes", &BootstrapReport::plaintext_bytes,
               "Bytes of the transforms' plaintexts on the device.")
       .def_ro("workspace_bytes", &BootstrapReport::workspace_bytes,

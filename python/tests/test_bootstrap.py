@@ -197,6 +197,7 @@ def test_levels_and_report(world):
     assert report.log2_failure < -100
     text = world.boot.describe()
     assert text.startswith(str(report)) and "hoisted" in text and "13 out" in text
+    assert report.aligned_keys and "keys for aligned levels" in text
     assert report.message == "complex" and "slots uniform in [-1, 1]^2 (" in text
     assert "1024 slots, level 0 -> 13, hoisted keys" in repr(world.boot)
 

@@ -131,9 +131,10 @@ struct BootstrapReport {
   u32 iterations = 1;
   u32 correction_bits = 0;
   u32 key_count = 0;
-  u64 key_bytes = 0;        ///< on the device
-  u64 plaintext_bytes = 0;  ///< on the device
-  u64 workspace_bytes = 0;  ///< at most, for one ciphertext, or one pack of them
+  u64 key_bytes = 0;          ///< on the device
+  bool aligned_keys = false;  ///< BootstrapSavings: that some of them are for aligned levels
+  u64 plaintext_bytes = 0;    ///< on the device
+  u64 workspace_bytes = 0;    ///< at most, for one ciphertext, or one pack of them
   u32 message_ratio = 0;
   bool ratio_chosen = false;  ///< that, for the values: the options left it open
   BootstrapMessage message = BootstrapMessage::complex;

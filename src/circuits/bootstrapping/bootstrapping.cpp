@@ -187,6 +187,7 @@ BootstrapReport Bootstrapper::describe() const {
   if (own_) {
     r.key_count = static_cast<u32>(own_->keys().count());
     r.key_bytes = own_->keys().bytes();
+    r.aligned_keys = own_->keys().aligned_relinearisation().has_value();
   }
   r.keys_decided = keys_decided_;
   r.notice = notice_;

@@ -193,6 +193,8 @@ std::string BootstrapReport::text() const {
     savings.emplace_back("OverModRaise: CoeffToSlot's first factor takes no level");
   if (real_symmetry)
     savings.emplace_back("real vectors are symmetric: EvalMod on one ciphertext in place of two");
+  if (aligned_keys)
+    savings.emplace_back("keys for aligned levels: a digit less of products and rotations there");
   if (levels.short_base)
     savings.push_back(cat("raised to ", raised_limbs, " primes in place of ", full_raised_limbs,
                           ", EvalMod from ", eval_mod_limbs, " in place of ", full_eval_mod_limbs,
