@@ -26,9 +26,11 @@ std::optional<u32> KeySlots::max_level(KeyId id) const {
 }
 
 bool KeySlots::fit(const KeySource& source) const {
+  const auto same = [&](KeyId id) { return source.max_level(id) == max_level(id); };
   const std::vector<KeyId> ids = used();
-  return std::all_of(ids.begin(), ids.end(),
-                     [&](KeyId id) { return source.max_level(id) == max_level(id); });
+  return std::all_of(ids.begin(), ids.end(), [&](KeyId id) {
+    return same(id) && (is_aligned_key(id) || same(aligned_key(id)));
+  });
 }
 
 KeyLease KeySlots::lease(device::Stream&, std::span<const KeyId> ids) {

@@ -24,7 +24,8 @@ class KeySlots final : public KeySource {
 
   /// The ids asked for so far, ascending.
   std::vector<KeyId> used() const;
-  /// Whether the source has every key in use, each of the levels that its slot was made for.
+  /// Whether the source has every key in use, each of the levels that its slot was made for, and
+  /// no other aligned ones beside them: operations would take those, and give other bits.
   bool fit(const KeySource& source) const;
   /// What is queued on `stream` from now on reads the keys of `source`, until the next call. The
   /// source has every key in use, with the shape of the slot (StateError otherwise: what was

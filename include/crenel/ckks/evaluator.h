@@ -188,7 +188,8 @@ class Graph {
   std::vector<Ciphertext> replay(std::span<const Ciphertext> inputs);
   /// The same for inputs that do not lie in one array.
   std::vector<Ciphertext> replay(Inputs inputs, Plaintexts plaintexts = {});
-  /// Whether keys are an argument and `evaluator` has all that the recording used.
+  /// Whether keys are an argument, `evaluator` has all that the recording used, and a recording
+  /// with it would use the same.
   bool serves(const Evaluator& evaluator) const;
   /// Replays with the keys of `evaluator`, on its stream, where the results are made as by any
   /// operation of it. KeyMissingError names every key that the recording used and it lacks;
