@@ -194,10 +194,8 @@ std::optional<u32> Evaluator::State::rotation_level(i64 steps, u64 slots, u32 le
   std::optional<u32> highest;
   for (u64 k = reduced_steps(steps, slots); k < params().slots(); k += slots) {
     const u64 element = ring::galois_element_for_rotation(static_cast<i64>(k), params().log_n());
-    const auto one =
-        element == rlwe::kNoKey ? std::optional(rlwe::SwitchKey::kAny) : key_level(element);
-    if (one && rlwe::serves(*one, level)) return one;
-    highest = std::max(highest, one);
+    if (element == rlwe::kNoKey || has_key(element, level)) return rlwe::SwitchKey::kAny;
+    highest = std::max(highest, key_level(element));
   }
   return highest;
 }

@@ -121,8 +121,8 @@ struct Evaluator::State {
   /// (rotations that agree modulo `slots` are interchangeable); 1 when no key is needed, 0 when
   /// there is none.
   u64 find_rotation(i64 steps, u64 slots, u32 level) const;
-  /// The highest level for which find_rotation() finds a key, or that of one that serves `level`;
-  /// nothing where there is no key at all.
+  /// SwitchKey::kAny where find_rotation() finds a key, aligned or not; else the highest level that
+  /// keys which are not aligned serve, nothing where there is none.
   std::optional<u32> rotation_level(i64 steps, u64 slots, u32 level) const;
   /// Elements of all of them; KeyMissingError names every one without a key of this level.
   std::vector<u64> rotation_elements(std::span<const i64> steps, u64 slots, u32 level,

@@ -67,7 +67,8 @@ std::string KeyDemand::call() const {
   std::vector<std::string> arguments;
   if (!needed_.empty()) arguments.push_back(cat("rotations=[", joined(needed_), "]"));
   for (const std::string& name : needed_keys_) arguments.push_back(name + "=True");
-  if (!low_.empty()) arguments.push_back(cat("max_level=", level_));
+  // Aligned keys go up to the normal levels where no level is said.
+  if (!low_.empty() || aligned_) arguments.push_back(cat("max_level=", level_));
   if (aligned_) arguments.emplace_back("aligned=True");
   return cat("client.evaluation_keys(", joined(arguments), ")");
 }
