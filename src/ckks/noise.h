@@ -18,6 +18,7 @@
 // sum, whose spread is many units, hence independent of it: (1 + h) / 12.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "crenel/ckks/params.h"
@@ -40,20 +41,26 @@ inline double public_key(double n, double h) {
 }
 
 /// Variance of the digits of a uniform polynomial, summed over digits and divided by P^2: every
-/// digit coefficient is the unreduced r above, of variance D_d^2 alpha_d / 12.
-inline double digits(const Params& p, u32 level) {
-  double sum = 0.0;
-  for (u32 begin = 0; begin < p.chain_limbs(); begin += p.alpha()) {
-    double log_digit = 0.0;
-    u32 limbs = 0;
-    for (u32 id = begin; id < begin + p.alpha() && id < p.window_end(level); ++id) {
-      if (id < p.window_begin(level)) continue;
-      log_digit += std::log2(static_cast<double>(p.primes()[id]));
-      ++limbs;
-    }
-    if (limbs != 0) sum += limbs / 12.0 * std::exp2(2 * (log_digit - p.log_p()));
+/// digit coefficient is the unreduced r above, of variance D_d^2 alpha_d / 12. The first block of
+/// digits has `lead` primes fewer than the others.
+inline double digits(const Params& p, u32 level, u32 lead) {
+  double sum = 0.0, log_digit = 0.0;
+  u32 limbs = 0;
+  for (u32 id = p.window_begin(level), end = p.window_end(level); id < end; ++id) {
+    log_digit += std::log2(static_cast<double>(p.primes()[id]));
+    ++limbs;
+    if (id + 1 < end && (id + 1 + lead) % p.alpha() != 0) continue;
+    sum += limbs / 12.0 * std::exp2(2 * (log_digit - p.log_p()));
+    log_digit = 0.0, limbs = 0;
   }
   return sum;
+}
+
+/// Of an aligned level, whose keys may be of either kind: the larger.
+inline double digits(const Params& p, u32 level) {
+  const double plain = digits(p, level, 0);
+  if (p.highest_aligned(level) != level) return plain;
+  return std::max(plain, digits(p, level, p.alpha() - p.window_begin(level) % p.alpha()));
 }
 
 /// Error of sum_d digit_d key_d before the division, already divided by P: every digit coefficient

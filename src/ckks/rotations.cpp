@@ -18,6 +18,23 @@ rlwe::Poly rotated(const Evaluator::State& s, const Ciphertext& a, u64 element) 
   return s.switcher().rotate(a.data().poly.view(), s.lease(id)[0], element, level);
 }
 
+// rotate_sum() where some keys are aligned and some are not: their digits differ, so that each kind
+// has a sum; one division for both.
+rlwe::Poly mixed_sum(const Evaluator::State& s, const Ciphertext& a,
+                     std::span<const u64> elements) {
+  std::vector<u64> aligned, others;
+  for (u64 element : elements)
+    (rlwe::is_aligned(s.choice(element, a.level()).level) ? aligned : others).push_back(element);
+  const auto sum = [&](std::span<const u64> turns) {
+    const auto keys = s.choices(turns, a.level()).value();
+    const auto lease = s.lease(keys.ids);
+    return s.switcher().rotate_sum_extended(a.data().poly.view(), lease.views(), turns, keys.level);
+  };
+  rlwe::Poly both = sum(aligned);
+  s.kernels().add(*s.stream, both.view(), both.view(), sum(others).view());
+  return s.switcher().mod_down(both, a.level(), nullptr);
+}
+
 }  // namespace
 
 Ciphertext Evaluator::rotate(const Ciphertext& a, i64 steps) const {
@@ -85,19 +102,12 @@ Ciphertext Evaluator::rotate_sum(const Ciphertext& a, std::span<const i64> steps
   const Metadata meta = magnitude::bounded(s.params(), a.metadata(),
                                            magnitude::scaled(a.bound(), terms), "rotate_sum");
   const auto elements = s.rotation_elements(steps, a.slots(), a.level(), "rotate_sum");
-  const auto sum = [&](const Evaluator::State::KeyChoices& keys, std::span<const u64> turns) {
-    const auto lease = s.lease(keys.ids);
-    return s.switcher().rotate_sum(a.data().poly.view(), lease.views(), turns, keys.level);
-  };
-  if (const auto all = s.choices(elements, a.level())) return s.wrap(sum(*all, elements), meta);
-  // Some keys are aligned and some are not: their digits differ, so that each kind has a sum.
-  std::vector<u64> aligned, others;
-  for (u64 element : elements)
-    (rlwe::is_aligned(s.choice(element, a.level()).level) ? aligned : others).push_back(element);
-  rlwe::Poly both = sum(s.choices(aligned, a.level()).value(), aligned);
-  s.kernels().add(*s.stream, both.view(), both.view(),
-                  sum(s.choices(others, a.level()).value(), others).view());
-  return s.wrap(std::move(both), meta);
+  if (const auto keys = s.choices(elements, a.level())) {
+    const auto lease = s.lease(keys->ids);
+    return s.wrap(
+        s.switcher().rotate_sum(a.data().poly.view(), lease.views(), elements, keys->level), meta);
+  }
+  return s.wrap(mixed_sum(s, a, elements), meta);
 }
 
 Ciphertext Evaluator::sum_slots(const Ciphertext& a, u64 count, i64 stride) const {

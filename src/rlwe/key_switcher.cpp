@@ -121,12 +121,17 @@ Poly KeySwitcher::rotate_sum(ConstView ciphertext, std::span<const KeyView> keys
     const std::size_t r = elements[0] == 1 ? 1 : 0;
     return rotate(ciphertext, keys[r], elements[r], level, &ciphertext);
   }
+  return mod_down(rotate_sum_extended(ciphertext, keys, elements, level), level, nullptr);
+}
+
+Poly KeySwitcher::rotate_sum_extended(ConstView ciphertext, std::span<const KeyView> keys,
+                                      std::span<const u64> elements, u32 level) const {
   const Poly digits = mod_up(ciphertext.components(1, 1), level);
   Poly acc(stream_, shape(2, ciphertext.shape.batch), ring_.extended(level), Domain::eval);
   ring_.kernels().hoisted_rotate_sum(
       stream_, acc.view(), digits.view(), ciphertext.components(0, 1), ciphertext.components(1, 1),
       keys, elements, ring_.special_scalars(level), ring_.first_digit(level));
-  return mod_down(acc, level, nullptr);
+  return acc;
 }
 
 }  // namespace crenel::rlwe

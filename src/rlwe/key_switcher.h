@@ -53,6 +53,9 @@ class KeySwitcher {
   /// Sum of rotations with one ModUp and one ModDown; keys[i] is not read for element 1.
   Poly rotate_sum(ConstView ciphertext, std::span<const KeyView> keys,
                   std::span<const u64> elements, u32 level) const;
+  /// The same before its division: two components, extended basis.
+  Poly rotate_sum_extended(ConstView ciphertext, std::span<const KeyView> keys,
+                           std::span<const u64> elements, u32 level) const;
 
  private:
   PolyShape shape(u32 components, u32 batch) const { return {ring_.log_n(), components, batch}; }

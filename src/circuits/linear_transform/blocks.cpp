@@ -185,9 +185,10 @@ struct Blocks::Sums {
 
 namespace {
 
-// The inner sums without hoisting: a key switch of its own for every baby step, with a key of its
-// own kind. The same bits where all are of one kind.
+// The inner sums without hoisting: a key switch of its own for every baby step, by the keys of
+// `kind` with the same bits, or each by a key of its own kind.
 void apart_sums(const Evaluator::State& s, std::span<const View> out, ConstView v,
+                const std::optional<Evaluator::State::KeyChoices>& kind,
                 std::span<const u64> elements, const device::PlainGrid& plain, u32 level) {
   const auto& ring = s.ring();
   const rlwe::PolyShape shape{ring.log_n(), 2, v.shape.batch};
@@ -201,7 +202,8 @@ void apart_sums(const Evaluator::State& s, std::span<const View> out, ConstView 
       s.kernels().mul_scalar(*s.stream, window, v, ring.special_scalars(level));
       steps.push_back(std::move(step));
     } else {
-      const auto key = s.choice(elements[r], level);
+      auto key = s.choice(elements[r], level);
+      if (kind && key.level != kind->level) key = {elements[r], level};
       steps.push_back(s.switcher().rotate_extended(v, s.lease(key.id)[0], elements[r], key.level));
     }
     views.push_back(steps.back().view());
@@ -228,19 +230,19 @@ void Blocks::hoisted_sums(const Evaluator& ev, std::span<const Ciphertext* const
       elements.push_back(s.rotation_element(static_cast<i64>(step), shape_.slots(), shape_.level));
     sums.add(column, [&](std::span<const View> out) {
       // Keys of both kinds have no digits to share.
-      auto choices = s.choices(elements, level);
-      if (!device::optimisations(s.stream->device()).has(device::Optimisation::hoisting))
-        choices.reset();
-      const auto keys = s.lease(choices ? choices->ids : std::vector<rlwe::KeyId>());
+      const auto choices = s.choices(elements, level);
+      const bool hoisting =
+          choices && device::optimisations(s.stream->device()).has(device::Optimisation::hoisting);
+      const auto keys = s.lease(hoisting ? choices->ids : std::vector<rlwe::KeyId>());
       const u32 at = choices ? choices->level : level;
-      const Poly digits = choices ? s.switcher().mod_up(a, at) : Poly();
+      const Poly digits = hoisting ? s.switcher().mod_up(a, at) : Poly();
       for (std::size_t p = 0; p < column.parts.size(); ++p) {
         const BlockPlan::Part& part = column.parts[p];
         const auto to = chosen(out, part.rows);
         const auto turns = chosen(std::span<const u64>(elements), part.babies);
         const device::PlainGrid plain = plaintexts_[i][p].grid();
-        if (!choices) {
-          apart_sums(s, to, v, turns, plain, level);
+        if (!hoisting) {
+          apart_sums(s, to, v, choices, turns, plain, level);
         } else {
           const auto own = chosen(std::span<const rlwe::KeyView>(keys.views()), part.babies);
           if (column.parts.size() == 1 && in.size() == 1) sums.division_follows(level);
