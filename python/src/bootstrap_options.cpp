@@ -342,8 +342,10 @@ ckks::KeyRequest key_request(nb::handle rotations, bool conjugate, bool relinear
 ckks::KeyRequest with_aligned(ckks::KeyRequest request, const ckks::Params& params, bool aligned) {
   if (!aligned) return request;
   const u32 usual = request.max_level.value_or(params.normal_top_level());
+  std::optional<u32> highest;  // of the keys that are asked for, if any
   const auto up_to = [&](u32 level) {
-    return params.highest_aligned(std::min(level, params.max_level()));
+    highest = std::max(highest.value_or(0), level);
+    return params.highest_aligned(level);
   };
   for (i64 steps : request.rotations) {
     const auto own = request.rotation_levels.find(steps);
@@ -352,11 +354,11 @@ ckks::KeyRequest with_aligned(ckks::KeyRequest request, const ckks::Params& para
   }
   if (request.conjugate) request.aligned_conjugation = up_to(usual);
   if (request.relinearisation) request.aligned_relinearisation = up_to(usual);
-  if (request.aligned_rotations.empty() && !request.aligned_conjugation &&
+  if (highest && request.aligned_rotations.empty() && !request.aligned_conjugation &&
       !request.aligned_relinearisation)
-    throw ParameterError(cat("aligned keys for levels up to ", usual,
+    throw ParameterError(cat("aligned keys for levels up to ", *highest,
                              ", where no level is aligned (Params.highest_aligned)"),
-                         {{"aligned", true}, {"max_level", usual}});
+                         {{"aligned", true}, {"max_level", *highest}});
   return request;
 }
 

@@ -245,8 +245,9 @@ void bind_keys(nb::class_<Client>& c) {
        "    operations at these take a digit less (Params.highest_aligned). Bootstraps have them "
        "anyway\n" CRENEL_PROGRESS_DOC
        "\n"
-       "Raises ParameterError for levels beyond params.max_level, where that sparse secret would "
-       "have less than 128 bits of security,\n"
+       "Raises ParameterError for levels beyond params.max_level, for `aligned` where no level "
+       "is,\n"
+       "where that sparse secret would have less than 128 bits of security,\n"
        "or that have no levels for bootstrapping, UnsupportedError for parameters without\n"
        "encapsulation, and OutOfMemoryError, before any key is made, where the device has less "
        "than\n"

@@ -101,7 +101,7 @@ void bind_loaders(nb::class_<Context>& c) {
           "the device.\n\n"
           "Parameters\n----------\n"
           "path : a file of EvaluationKeys.save, or the bytes of to_bytes\n"
-          "rotations : steps, default all of the file\n"
+          "rotations : steps, default all of the file; with those for aligned levels\n"
           "relinearisation, conjugate, encapsulation : these keys, when the file has them\n"
           "staged_bytes : keep the keys in host memory, and at most so many bytes on the device, "
           "as\n"

@@ -121,12 +121,13 @@ ckks::KeyRequest bootstrap_key_request(const ckks::Params& params,
     }
     // With an aligned key beside it a key need not serve that level itself: it has a digit less.
     const bool beside = aligned(need.level);
-    const u32 level = beside ? need.level - 1 : need.level;
-    const u32 others = beside && low == need.level ? level : low;
+    const u32 level = !beside ? rlwe::both(low, need.level) : low == need.level ? low - 1 : low;
     for (i64 steps : need.steps) {
-      u32& highest = request.rotation_levels.try_emplace(steps, others).first->second;
-      highest = rlwe::both(rlwe::both(highest, others), level);
-      if (beside) request.aligned_rotations.emplace(steps, need.level);
+      u32& highest = request.rotation_levels.try_emplace(steps, level).first->second;
+      highest = rlwe::both(highest, level);
+      if (!beside) continue;
+      u32& top = request.aligned_rotations.try_emplace(steps, need.level).first->second;
+      top = std::max(top, need.level);
     }
   }
   for (const auto& [steps, level] : request.rotation_levels) request.rotations.push_back(steps);
@@ -196,7 +197,7 @@ std::shared_ptr<Bootstrapper::State> Bootstrapper::State::shared(
           plan.ratio_chosen, " ", int(o.message), " ", int(o.order), " ", o.arcsine_degree, " ",
           o.target_level ? cat(*o.target_level) : "highest", " ", o.iterations, " ",
           int(o.keys.value()), " ", o.graph, plan.over_mod_raise(), o.savings.folded_sums,
-          o.savings.short_raise, o.savings.real_symmetry);
+          o.savings.short_raise, o.savings.real_symmetry, o.savings.aligned_keys);
   for (const auto* stages : {&o.coeff_to_slot_stages, &o.slot_to_coeff_stages}) {
     key += " |";
     for (u32 s : *stages) key += cat(" ", s);
@@ -223,7 +224,8 @@ void Bootstrapper::State::check_keys(const ckks::Evaluator& ev,
   const u32 log_n = s.params().log_n();
   const rlwe::KeyId others[] = {ring::galois_element_for_conjugation(log_n), rlwe::kRelinearisation,
                                 rlwe::kDenseToSparse};
-  const auto has = [&](rlwe::KeyId id) { return s.has_key(id, level); };
+  // Not by aligned keys: those serve some of EvalMod's levels only.
+  const auto has = [&](rlwe::KeyId id) { return s.serves({id, level}); };
   const auto served = [&](const RotationNeed& need) { return serves(s, need); };
   if (std::all_of(std::begin(others), std::end(others), has) &&
       std::all_of(rotations.begin(), rotations.end(), served))
