@@ -4,6 +4,8 @@
 #include "ckks/key_sizes.h"
 #include "ckks/params/chain.h"
 #include "crenel/ckks/serialize.h"
+#include "ring/ring.h"
+#include "support/edited_files.h"
 #include "support/twins.h"
 
 namespace crenel::ckks {
@@ -180,6 +182,12 @@ TEST_P(AlignedKeys, StandBesideTheOthers) {
     const auto x = mixed.rotate_many(low, steps), y = both.rotate_many(low, steps);
     for (std::size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(near(x[i], y[i])) << steps[i];
   }
+  // What is there of either kind is not missing.
+  const i64 beyond[] = {1, 2, 5};
+  const auto e = test::expect_error<KeyMissingError>([&] { mixed.rotate_many(low, beyond); });
+  EXPECT_EQ(e.field("rotations"), "5") << e.what();
+  const auto higher = test::expect_error<KeyMissingError>([&] { mixed.rotate_many(a, beyond); });
+  EXPECT_EQ(higher.field("rotations"), "2, 5") << higher.what();
 }
 
 TEST_P(AlignedKeys, AreRecordedAndBoundLikeTheOthers) {
@@ -196,6 +204,22 @@ TEST_P(AlignedKeys, AreRecordedAndBoundLikeTheOthers) {
   const auto eager = bits(circuit(ev, in)[0]);
   Graph graph(ev, in, [&](std::span<const Ciphertext> x) { return circuit(ev, x); });
   EXPECT_EQ(bits(graph.replay(in)[0]), eager);
+
+  // As an argument: of other keys where a recording with them would read the same ones.
+  const auto with = [&](std::optional<u32> plain, std::optional<u32> aligned) {
+    return twins.context.evaluator(twins.whole.evaluation_keys(request(plain, aligned)));
+  };
+  const Evaluator plain = with(kTop, std::nullopt);
+  const Graph::KeyedFunction keyed = circuit;
+  Graph of_both(ev, in, keyed), of_plain(plain, in, keyed);
+  const Evaluator others = with(kTop, kLow);
+  EXPECT_TRUE(of_both.serves(others));
+  EXPECT_EQ(bits(of_both.replay(others, in)[0]), bits(circuit(others, in)[0]));
+  EXPECT_TRUE(of_plain.serves(plain));
+  EXPECT_FALSE(of_plain.serves(others)) << "bits of a recording would not be those of eager work";
+  EXPECT_FALSE(of_both.serves(plain));
+  const auto e = test::expect_error<KeyMissingError>([&] { of_both.replay(plain, in); });
+  EXPECT_NE(std::string(e.what()).find("aligned=True"), std::string::npos) << e.what();
 }
 
 TEST_P(AlignedKeys, RequestsThatHaveNoneAreRefused) {
@@ -253,24 +277,31 @@ TEST_P(AlignedKeys, TravelInFiles) {
   EXPECT_EQ(bits(w.context.evaluator(loaded).rotate(a, 9)),
             bits(w.context.evaluator(keys).rotate(a, 9)));
 
-  const std::string text(bytes.begin(), bytes.end());
-  const auto forged = [&](const std::string& from, const std::string& to) {
-    ASSERT_EQ(from.size(), to.size());
-    std::string other = text;
-    const auto at = other.find(from);
-    ASSERT_NE(at, std::string::npos) << from;
-    other.replace(at, from.size(), to);
-    test::expect_error<SerializationError>([&] {
-      evaluation_keys_from_bytes(w.context, std::vector<u8>(other.begin(), other.end()));
-    });
+  const u64 element = ring::galois_element_for_rotation(9, w.params().log_n());
+  const std::string relinearisation = "max_level:aligned/relinearisation",
+                    rotation = cat("aligned/galois/", element);
+  const auto quoted = [](const auto&... words) { return cat("\"", words..., "\""); };
+  const auto forged = [&](const std::string& from, const std::string& to,
+                          const std::string& where) {
+    const auto e = test::expect_error<SerializationError>(
+        [&] { evaluation_keys_from_bytes(w.context, test::edited_file(bytes, from, to)); });
+    EXPECT_NE(e.field("where").find(where), std::string::npos) << to << ": " << e.what();
   };
-  forged("\"max_level:aligned/relinearisation\":\"16\"",
-         "\"max_level:aligned/relinearisation\":\"15\"");  // not aligned
-  forged("\"max_level:aligned/relinearisation\":\"16\"",
-         "\"max_level:aligned/relinearisation\":\"21\"");  // a larger key
-  forged("\"max_level:aligned/relinearisation\":\"16\"",
-         "\"max_level:aligned/relinearisation\":\"99\"");
-  forged("\"aligned/relinearisation/b\"", "\"aligned/relinearizasion/b\"");
+  const std::string stated = quoted(relinearisation) + ":\"16\"";
+  for (const char* level : {"15", "23", "99", "-1", "131088"})  // none of them aligned
+    forged(stated, quoted(relinearisation) + ":" + quoted(level), relinearisation);
+  forged(stated, quoted(relinearisation) + ":\"21\"", "aligned/relinearisation/b");  // a larger key
+  forged(stated + ",", "", relinearisation);
+  forged(quoted("max_level:", rotation) + ":\"7\",", "", "max_level:" + rotation);
+  forged(quoted("aligned/relinearisation/b"), quoted("aligned/relinearizasion/b"),
+         "aligned/relinearizasion/b");
+  for (const std::string& name : {cat("aligned/galois/0", element), std::string("aligned/galois/2"),
+                                  std::string("aligned/galois/"), std::string("aligned/")})
+    forged(quoted(rotation, "/b"), quoted(name, "/b"), name);
+  // A plain key that says an aligned level.
+  forged("\"max_level:relinearisation\":\"7\"",
+         cat("\"max_level:relinearisation\":\"", rlwe::aligned_level(7), "\""),
+         "max_level:relinearisation");
 }
 
 }  // namespace
