@@ -135,7 +135,8 @@ TEST_F(ThreadsStream, ProfilesComeAndGo) {
       while (!stop) staged_copies(*stream_, t, 10);
       return;
     }
-    for (int k = 0; k < 60; ++k) {
+    // The first one goes on until it saw something: on busy cores nobody may launch meanwhile.
+    for (int k = 0; k < 60 || (t == 0 && seen == 0 && k < 100000); ++k) {
       const auto account = std::make_shared<Account>();
       if (!stream_->replace_account(nullptr, account)) continue;  // the other profiler's turn
       std::this_thread::yield();
