@@ -129,8 +129,11 @@ TEST_P(Bootstrapping, ReportBeforeAnythingRuns) {
   const Bootstrapper boot = w.boot();
   const BootstrapReport r = boot.describe();
   const auto request = bootstrap_key_request(w.params());
-  // Rotations, conjugation, relinearisation, and those of the encapsulation.
-  EXPECT_EQ(r.key_count, request.rotations.size() + request.encapsulation_rotations.size() + 4);
+  // Rotations, conjugation, relinearisation, and those of the encapsulation; for aligned levels.
+  const u64 aligned = request.aligned_rotations.size() + 1;
+  EXPECT_EQ(r.key_count,
+            request.rotations.size() + request.encapsulation_rotations.size() + 4 + aligned);
+  EXPECT_TRUE(r.aligned_keys && aligned > 1);
   EXPECT_EQ(r.key_bytes, w.keys().bytes());
   EXPECT_GT(r.plaintext_bytes, 0u);
   EXPECT_GT(r.workspace_bytes, 0u);
