@@ -39,14 +39,13 @@ def divided(rows: Sequence[Any], alone: float, keys: int) -> None:
             (
                 *(str(r.gpus), r.way if r.gpus > 1 else "-", f"{1e3 * r.latency:.2f}"),
                 *(f"{alone / r.latency:.2f}", f"{1e3 * r.overlapped:.2f}", f"{alone / r.overlapped:.2f}"),
-                *(f"{1e3 * r.least:.2f}", f"{1e3 * r.links:.2f}", f"{1e3 * r.beside:.2f}"),
-                *(str(r.exchanges), size(r.peer_bytes)),
+                *(f"{1e3 * r.least:.2f}", f"{1e3 * r.links:.2f}", str(r.exchanges), size(r.peer_bytes)),
                 size(keys // r.gpus),
             )
         )
     names = ("GPUs", "way", "ms", "times one", "ms overlapped", "times one", "ms without links", "ms links")
     table(
-        (*names, "ms beside", "exchanges", "a GPU sends", "keys a GPU"),
+        (*names, "exchanges", "a GPU sends", "keys a GPU"),
         told,
         title="One ciphertext's limbs over GPUs (devices as cuda:0+1)",
     )
