@@ -58,8 +58,7 @@ def planned(rows: Sequence[Any], alone: float, link: str) -> None:
         (
             *(str(r.domain), str(r.hosts), str(r.gpus), f"{r.rate:,.0f}", f"{r.speedup:,.1f}"),
             *(f"{1e3 * r.latency:.2f}", f"{alone / r.latency:.2f}", f"{1e3 * r.compute:.2f}"),
-            *(f"{1e3 * r.nvlink:.2f}", f"{1e3 * r.network:.2f}", f"{1e3 * r.beside:.2f}"),
-            f"{1e3 * r.nccl:.2f}",
+            *(f"{1e3 * r.nvlink:.2f}", f"{1e3 * r.network:.2f}", f"{1e3 * r.nccl:.2f}"),
             "yes" if r.assumed else "no",
         )
         for r in rows
@@ -67,7 +66,7 @@ def planned(rows: Sequence[Any], alone: float, link: str) -> None:
     names = ("domain", "domains", "GPUs", "a second", "times one", "ms of one", "times one", "ms compute")
     print()
     table(
-        (*names, "ms NVLink", "ms network", "ms beside", "ms by NCCL", "links assumed"),
+        (*names, "ms NVLink", "ms network", "ms by NCCL", "links assumed"),
         told,
         title=f"NVLink domains, {link} between: bootstraps whole on a GPU; one bootstrap's limbs over all",
     )
