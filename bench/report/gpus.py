@@ -64,8 +64,7 @@ def latency(operation: str, file: str, count: int) -> float:
     data = _loaded(ACCOUNTS)
     name = operation + (", without" if file in data["records_without"] else "")
     made = analyze.load_ceilings(), gpus.load_links(), load_launch_times()
-    beside = file not in data["records_in_turn"]
-    return 1e6 * gpus.divided(account(name), data["ring_dim"], count, "gathered", *made, beside).latency
+    return 1e6 * gpus.divided(account(name), data["ring_dim"], count, "gathered", *made).latency
 
 
 def _parts(device: str) -> int:
@@ -156,13 +155,12 @@ def predicted_table() -> str:
     rows = []
     for spread in model["spread"]:
         limbs = next(r for r in model["divided"] if (r["gpus"], r["way"]) == (spread["gpus"], "gathered"))
-        parts = [f"{1e3 * limbs[k]:.2f}" for k in ("latency", "compute", "links", "beside")]
+        parts = [f"{1e3 * limbs[k]:.2f}" for k in ("latency", "compute", "links")]
         rows.append(
             [str(spread["gpus"]), f"{spread['rate']:,.0f}", f"{spread['speedup']:.2f}", *parts]
             + [f"{one / limbs['latency']:.2f}"]
         )
-    header = ["GPUs", "bootstraps a second", "times one", "ms of one", "of it compute", "links"]
-    header += ["less beside", "times one"]
+    header = ["GPUs", "bootstraps a second", "times one", "ms of one", "of it compute", "links", "times one"]
     found = compared()
     most = max(c.gpus for c in found)
     off = [100 * worst(found, unit) for unit in ("times", "us")]

@@ -121,20 +121,17 @@ def _latency(data: Json) -> str:
     one = _one(data)
     rows = []
     for r in _rows(data):
-        parts = [f"{1e3 * r[k]:.2f}" for k in ("compute", "nvlink", "network", "beside", "latency")]
+        parts = [f"{1e3 * r[k]:.2f}" for k in ("compute", "nvlink", "network", "latency")]
         nccl = f"{1e3 * r['nccl']:.2f}" if r["hosts"] > 1 else ""
         rows.append([*_shape(r), *parts, f"{one / r['latency']:.2f}", nccl])
     assumed = prose(
         """Assumed: limbs divide to within one; what a launch takes besides its work does not ("compute" of
         many GPUs is little else); every exchange crosses the network once, all adapters at a time, then
-        NVLink; of divisions that goes beside the key switch before ("beside": the time that this saves,
-        below 0 where its further launch costs more), and nothing else hides anything. "By NCCL" is the
-        same with a collective call for each exchange between domains. Devices are built for up to sixteen
-        GPUs of one host (`Device("cuda:0+1")`); **limbs across domains are not built**, for what
-        this table says."""
+        NVLink; nothing hides anything. "By NCCL" is the same with a collective call for each exchange
+        between domains. Devices are built for up to sixteen GPUs of one host (`Device("cuda:0+1")`);
+        **limbs across domains are not built**, for what this table says."""
     )
-    header = [*SHAPE, "compute, ms", "NVLink, ms", "network, ms", "beside, ms", "ms"]
-    header += ["times one GPU", "ms by NCCL"]
+    header = [*SHAPE, "compute, ms", "NVLink, ms", "network, ms", "ms", "times one GPU", "ms by NCCL"]
     return f"## Latency: one bootstrap, its limbs over all GPUs\n\n{assumed}\n{table(header, rows)}"
 
 
@@ -144,9 +141,7 @@ def _answers(data: Json) -> str:
     across = [r for r in rows if r["hosts"] > 1]
     alone = {r["domain"]: r["latency"] for r in rows if r["hosts"] == 1}
     gain = max(alone[r["domain"]] / r["latency"] for r in across)
-    free = max(
-        alone[r["domain"]] / (r["compute"] + r["nvlink"] - r["beside"]) for r in across if r["domain"] >= 8
-    )
+    free = max(alone[r["domain"]] / (r["compute"] + r["nvlink"]) for r in across if r["domain"] >= 8)
     slower = [r for r in across if r["latency"] > one]
     end = next(r for r in rows if (r["domain"], r["hosts"]) == (max(alone), 1))
     verdict = "never pay" if gain < 1 else "pay in some rows"

@@ -24,7 +24,6 @@ from crenel._crenel import Optimisations
 ALL = tuple(Optimisations.meanings())
 IN_A_ROW = 8  # key switches of a call: a replayed graph copies its inputs and results, once a call
 INEXACT = frozenset({"merged_rescale"})  # without these results may differ, within their errors
-SEVERAL = frozenset({"dropped_first"})  # of devices of several parts: one device does the same without these
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ OURS = Ladder(
         Rung("+base conversion", ("held_sources", "conversion_shape")),
         Rung("+conversion with the column pass", ("convert_columns",)),
         Rung("+graphs", ("graphs",)),
-        Rung("+overlap of launches", ("launch_overlap", "dropped_first"), "dropped_first: several devices"),
+        Rung("+overlap of launches", ("launch_overlap",)),
     ),
 )  # fmt: skip
 # Of an operation; every one also gets all switches off, one after the other.

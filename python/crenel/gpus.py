@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from crenel import analyze, gpus_beside
+from crenel import analyze
 from crenel.account import Record
 from crenel.analyze import Ceilings
 from crenel.launch_times import LaunchTimes
@@ -107,19 +107,16 @@ def spread(
 class Divided:
     """One ciphertext's limbs over `gpus`: seconds of one operation.
 
-    ``latency``: links and arithmetic one after the other, but for what goes beside the rest of a key
-    switch, which makes it ``beside`` shorter (`crenel.gpus_beside`; not of aggregated sums);
-    ``overlapped``: the stores of an exchange hidden behind the kernel that makes its data, as far as that
-    is long (stores by a transform's last pass were measured not to hide), with nothing beside; ``least``:
-    links at no cost, likewise. ``exchanges``: kernels after which all wait for all. Memory of keys divides
-    by the GPUs.
+    ``latency``: links and arithmetic one after the other; ``overlapped``: the stores of an exchange hidden
+    behind the kernel that makes its data, as far as that is long (stores by a transform's last pass were
+    measured not to hide); ``least``: links at no cost. ``exchanges``: kernels after which all wait for all.
+    Memory of keys divides by the GPUs.
     """
 
     gpus: int
     way: str
     compute: float
     links: float
-    beside: float
     latency: float
     overlapped: float
     least: float
@@ -135,30 +132,26 @@ def divided(
     ceilings: Ceilings,
     links: Links,
     times: LaunchTimes,
-    dropped_first: bool = True,
 ) -> Divided:
     """The account of one operation of batch 1, its limbs over so many GPUs. `way`: 'gathered', 'aggregated'.
-    `dropped_first`: whether GPUs have that optimisation.
 
     Assumed: limbs are dealt so that every launch has an equal share of them but for rounding up (of l limbs
     ceil(l / gpus)), and takes what `times` says of a share as large; base conversions read all their sources
     everywhere. Where digits are spread, ModUp and the products with keys of a switch of d digits have
     ceil(d / gpus) of them.
     """
-    hidden = 0.0
-    alone = shares(records, gpus, way, ceilings, times)
-    sent = [_sent(record, gpus, way, ring_dim) for record in records]
-    took = [links.stored(s) + links.barrier if s else 0.0 for s in sent]
-    for s, kernel in zip(sent, alone, strict=True):
-        if s:
-            hidden += max(0.0, links.stored(s) - kernel) + links.barrier
-    compute, link = sum(alone), sum(took)
-    beside = 0.0
-    if dropped_first and way == "gathered":
-        beside = gpus_beside.saved(records, alone, took, gpus, ceilings, times)
-    latency = compute + link - beside
-    exchanges = sum(1 for s in sent if s)
-    return Divided(gpus, way, compute, link, beside, latency, compute + hidden, compute, exchanges, sum(sent))
+    compute = link = hidden = 0.0
+    exchanges = peer = 0
+    for record, alone in zip(records, shares(records, gpus, way, ceilings, times), strict=True):
+        compute += alone
+        sent = _sent(record, gpus, way, ring_dim)
+        if sent:
+            took = links.stored(sent) + links.barrier
+            exchanges += 1
+            peer += sent
+            link += took
+            hidden += max(0.0, links.stored(sent) - alone) + links.barrier
+    return Divided(gpus, way, compute, link, compute + link, compute + hidden, compute, exchanges, peer)
 
 
 def shares(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crenel import analyze, gpus, gpus_beside
+from crenel import analyze, gpus
 from crenel.account import Record
 from crenel.analyze import Ceilings
 from crenel.errors import ParameterError
@@ -36,8 +36,7 @@ class Network:
 class Plan:
     """`hosts` domains of `domain` GPUs each. Throughput: bootstraps a second, each whole on one GPU.
     Latency: one bootstrap, its limbs over all of them; ``compute``, ``nvlink`` and ``network`` are its parts,
-    ``beside`` what of them hides behind the rest (`crenel.gpus_beside`), and ``nccl`` the latency where a
-    collective call of NCCL stands for each exchange between domains."""
+    and ``nccl`` the latency where a collective call of NCCL stands for each exchange between domains."""
 
     domain: int
     hosts: int
@@ -46,7 +45,6 @@ class Plan:
     compute: float
     nvlink: float
     network: float
-    beside: float
     latency: float
     nccl: float
     assumed: bool
@@ -119,24 +117,22 @@ def plan(
     domain, hosts = shape
     links, assumed = load_domain(domain)
     count = domain * hosts
-    alone = gpus.shares(records, count, "gathered", ceilings, times)
-    compute = sum(alone)
+    compute = sum(gpus.shares(records, count, "gathered", ceilings, times))
     nvlink = across = 0.0
     exchanges = 0
-    took = [0.0] * len(records)
-    for i, record in enumerate(records):
+    for record in records:
         whole = gpus.gathered_bytes(record, "gathered", ring_dim)
         if not whole or count == 1:
             continue
         exchanges += 1
-        within = links.stored(whole * (domain - 1) / domain) + links.barrier if domain > 1 else 0.0
-        between = whole / count * (hosts - 1) / network.rate + network.meeting if hosts > 1 else 0.0
-        nvlink, across, took[i] = nvlink + within, across + between, within + between
-    beside = gpus_beside.saved(records, alone, took, count, ceilings, times)
+        if domain > 1:
+            nvlink += links.stored(whole * (domain - 1) / domain) + links.barrier
+        if hosts > 1:
+            across += whole / count * (hosts - 1) / network.rate + network.meeting
     call = float(analyze.data()["links"]["nccl"]["call"])
     one = sum(gpus.shares(records, 1, "gathered", ceilings, times))
     rate = throughput(one, *moved, domain, hosts, each, network)
-    latency = compute + nvlink + across - beside
+    latency = compute + nvlink + across
     nccl = latency + (exchanges * (call - network.meeting) if hosts > 1 else 0.0)
     return Plan(
         domain=domain,
@@ -146,7 +142,6 @@ def plan(
         compute=compute,
         nvlink=nvlink,
         network=across,
-        beside=beside,
         latency=latency,
         nccl=nccl,
         assumed=assumed or (hosts > 1 and network.assumed),

@@ -9,7 +9,7 @@ from conftest import toy
 from pool_world import require, seeded
 
 import crenel
-from crenel import analyze, ckks, gpus, gpus_beside
+from crenel import analyze, ckks, gpus
 from crenel.cli import gpus as command
 from crenel.cli import main
 from crenel.launch_times import LaunchTimes, load_launch_times, work
@@ -112,31 +112,6 @@ def test_divided_limbs_of_launches_counted_by_hand():
     assert (aggregated.exchanges, aggregated.peer_bytes) == (2, 26 * 4096 * 3 // 4 + sent[1])
 
 
-def test_beside_a_key_switch_of_launches_counted_by_hand():
-    """On two GPUs, with launches of a constant and so many microseconds of work."""
-    rate, stage = CEILINGS.l2, {"stage": "x/divide", "limbs": 4, "polys": 2}
-    sizes = {"multiply_adds": 0, "butterflies": 0, "written_bytes": 0}
-
-    def launch(kernel, us, **fields):
-        return record(kernel=kernel, **sizes, read_bytes=int(2e-6 * us * rate), **fields)
-
-    rows = launch("key_switch_rows", 40, work="key_multiply", stage="x/key_switch", limbs=16, polys=2)
-    launches = [rows, launch("row_inverse", 6, **stage), launch("column_inverse", 4, **stage)]
-    times = LaunchTimes({"key_switch_rows": (13e-6, 1.0)}, (3e-6, 1.0), 1e-6)
-    alone = gpus.shares(launches, 2, "gathered", CEILINGS, times)
-    assert alone == pytest.approx([52e-6, 8e-6, 6e-6], rel=1e-4)
-    for link in (5e-6, 80e-6):
-        took = gpus_beside.saved(launches, alone, [0.0, 0.0, link], 2, CEILINGS, times)
-        chain = 13e-6 + 10e-6 + 8e-6 + 6e-6 + link  # a quarter of the limbs first
-        busy = 52e-6 + 6e-6 + 4e-6 + CEILINGS.launch + gpus_beside.HELD * link
-        assert took == pytest.approx(66e-6 + link - max(chain, busy) - 1e-6, rel=1e-3)
-        assert (chain > busy) == (link > 50e-6)
-    # Nothing without an exchange, without a division, or with something between.
-    assert gpus_beside.saved(launches, alone, [0.0] * 3, 2, CEILINGS, times) == 0
-    for other in ([launches[0], launches[2], launches[1]], [dict(r, stage="x/mod_up") for r in launches]):
-        assert gpus_beside.saved(other, alone, [5e-6] * 3, 2, CEILINGS, times) == 0
-
-
 def test_divided_work_rounds_up():
     """13 limbs on 4 GPUs take as long as 16 do; 3 digits on 2 GPUs as long as 4."""
     big = {"read_bytes": 1 << 30, "written_bytes": 0}
@@ -161,9 +136,8 @@ def test_more_gpus_are_no_slower_where_links_cost_nothing(one):
         least = [row.least for row in found]
         assert least == sorted(least, reverse=True)
         for row in found:
-            assert row.least <= row.overlapped <= row.compute + row.links
-            assert row.latency == pytest.approx(row.compute + row.links - row.beside)
-            assert way == "gathered" or row.beside == 0
+            assert row.least <= row.overlapped <= row.latency
+            assert row.latency == pytest.approx(row.compute + row.links)
 
 
 def test_the_command_prints_and_writes(tmp_path, capfd):
@@ -194,13 +168,13 @@ def test_the_command_prints_and_writes(tmp_path, capfd):
             assert f"{count}, expected at most {most}" in capfd.readouterr().err
 
 
-def test_the_account_of_the_command_has_what_goes_beside(one):
+def test_the_account_of_the_command_has_both_passes_before_divisions(one):
     """On several GPUs divisions read what a key switch wrote: both passes follow it, which one GPU saves."""
 
-    def beside(records):
-        return sum(gpus_beside._divided_next(records, i) for i in range(len(records) - 2))
+    def passes(records):
+        return sum(r["kernel"] == "row_inverse" for r in records)
 
-    assert beside(command._account("toy-boot40").records) > beside(one[0])
+    assert passes(command._account("toy-boot40").records) > passes(one[0])
 
 
 def test_the_benchmark_of_pools(tmp_path, capfd):

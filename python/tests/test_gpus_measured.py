@@ -169,7 +169,7 @@ def test_of_more_domains():
         assert [p.compute for p in found] == sorted((p.compute for p in found), reverse=True)
         assert [p.network for p in found] == sorted(p.network for p in found)
         assert len({p.nvlink for p in found}) == 1
-        assert all(p.latency == pytest.approx(p.compute + p.nvlink + p.network - p.beside) for p in found)
+        assert all(p.latency == pytest.approx(p.compute + p.nvlink + p.network) for p in found)
         assert all(p.nccl > p.latency for p in found[1:])
         assert all(0.9 * p.gpus < p.speedup <= p.gpus for p in found)
         faster = plan(domain, 2, "infiniband-800")

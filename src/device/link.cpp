@@ -90,37 +90,6 @@ void spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32
           std::memcpy(target.to.limb(b, c, position[l]), from.limb(b, c, l), bytes);
 }
 
-Beside::Beside(Stream& stream) : stream_(on_host(stream.device()) ? nullptr : &stream) {
-  if (stream_ != nullptr) cuda_go_beside(*stream_, true);
-}
-
-Beside::~Beside() {
-  if (stream_ != nullptr) cuda_go_beside(*stream_, false);
-}
-
-void fork_beside(Stream& stream) {
-  const auto queued = stream.mark();
-  const Beside beside(stream);
-  stream.wait_for(queued);
-}
-
-void join_beside(Stream& stream) {
-  std::shared_ptr<Event> done;
-  {
-    const Beside beside(stream);
-    done = stream.mark();
-  }
-  stream.wait_for(done);
-}
-
-MadeFirst::MadeFirst(Stream& stream, LimbSet limbs) : stream_(stream), limbs_(limbs) {
-  if (!on_host(stream.device())) cuda_make_first(stream_, this);
-}
-
-MadeFirst::~MadeFirst() {
-  if (!on_host(stream_.device())) cuda_make_first(stream_, nullptr);
-}
-
 void begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
                    const SourcesOf& of) {
   cuda_begin_sources(kernels, stream, workspace, of);

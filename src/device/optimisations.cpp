@@ -38,8 +38,6 @@ constexpr Entry kEntries[kOptimisations] = {
     {"multi_polynomial", "all digits, and all components of a division, in the launches of one"},
     {"graphs", "recordings are replayed as graphs"},
     {"launch_overlap", "a launch begins while the one before it ends"},
-    {"dropped_first",
-     "several devices exchange what a division drops while a key switch makes the rest"},
     {"hoisting", "baby steps of a linear transform share one ModUp"},
     {"merged_rescale", "ModDown and the rescale after it are one division"},
 };

@@ -44,47 +44,6 @@ class DividedStream : public Stream {
 std::shared_ptr<Backend> make_split_device(const std::string& name,
                                            std::vector<std::shared_ptr<Device>> parts);
 
-/// While it lives, what the calling thread queues on `stream` goes beside what is queued there
-/// otherwise: a second queue, whose work is taken on first where both have some. One thread at a
-/// time; memory is still the stream's, so who uses it here keeps it until join_beside(). Nothing
-/// where operations are immediate.
-class Beside {
- public:
-  explicit Beside(Stream& stream);
-  ~Beside();
-  Beside(const Beside&) = delete;
-  Beside& operator=(const Beside&) = delete;
-
- private:
-  Stream* stream_;  ///< null: nothing
-};
-/// What goes beside from now on starts after what is queued on the stream so far.
-void fork_beside(Stream& stream);
-/// What is queued on the stream from now on starts after what went beside so far.
-void join_beside(Stream& stream);
-
-/// While it lives, the next key switch that the calling thread queues on `stream`, a part's, makes
-/// these limbs of its result before the others, and beside them (Beside). One thread at a time.
-class MadeFirst {
- public:
-  MadeFirst(Stream& stream, LimbSet limbs);
-  ~MadeFirst();
-  MadeFirst(const MadeFirst&) = delete;
-  MadeFirst& operator=(const MadeFirst&) = delete;
-  const LimbSet& limbs() const { return limbs_; }
-  /// Who makes them says so; otherwise they are there when all is that was queued meanwhile.
-  void made_beside() { made_ = true; }
-  bool made() const { return made_; }
-
- private:
-  Stream& stream_;
-  LimbSet limbs_;
-  bool made_ = false;
-};
-/// Beside and MadeFirst of streams of CUDA; null: the end.
-void cuda_go_beside(Stream& stream, bool beside);
-void cuda_make_first(Stream& stream, MadeFirst* first);
-
 /// Where limbs go: to a view of the limbs `from` and others.
 struct SpreadTarget {
   Stream* stream;

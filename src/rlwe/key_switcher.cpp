@@ -45,12 +45,6 @@ Poly KeySwitcher::switch_rescale(device::SwitchOf of, const KeyView& key, u32 le
   return out;
 }
 
-const device::Prepared<rns::Divide>& KeySwitcher::first_division(u32 level) const {
-  const bool merged =
-      device::optimisations(stream_.device()).has(device::Optimisation::merged_rescale);
-  return merged ? ring_.mod_down_rescale(level) : ring_.mod_down(level);
-}
-
 Poly KeySwitcher::mod_down(const Poly& acc, u32 level, const ConstView* addend) const {
   Poly out(stream_, acc.shape(), ring_.window(level), Domain::eval);
   ring_.kernels().divide(stream_, out.view(), acc.view(), ring_.mod_down(level), addend);

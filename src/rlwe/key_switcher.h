@@ -27,8 +27,6 @@ class KeySwitcher {
                    const ConstView* addend = nullptr) const;
   /// The same with ModDown and rescale in one division, by P q..., to level - 1: one rounding.
   Poly switch_rescale(device::SwitchOf of, const KeyView& key, u32 level) const;
-  /// What switch_rescale() and mod_down_rescale() divide by first.
-  const device::Prepared<rns::Divide>& first_division(u32 level) const;
   /// out (2 components) = ModDown(acc) + addend (1 or 2 components).
   Poly mod_down(const Poly& acc, u32 level, const ConstView* addend) const;
   /// ModDown and rescale in one division, by P q..., to level - 1: one rounding.

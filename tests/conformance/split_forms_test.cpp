@@ -1,8 +1,6 @@
 // Key switches with a rotation or a product inside them on devices that share the limbs of
 // polynomials, against ref: any number of parts, parts without a limb of the window, keys that hold
 // the digits and limbs of a level only.
-#include "conformance/plain_grid.h"
-#include "crenel/device/optimisations.h"
 #include "support/chain_case.h"
 #include "support/compositions.h"
 #include "support/devices.h"
@@ -114,107 +112,6 @@ TEST_P(SplitForms, Product) {
                                     level.view(v[3]), s.first_digit(), lift,
                                     {doubled, constant ? &added : nullptr, terms, factors});
     });
-  }
-}
-
-// Where a division is said to follow, as it does, or not at once, or never.
-TEST_P(SplitForms, BeforeADivision) {
-  Rng rng = test_rng();
-  for (int turn = 0; turn < 12; ++turn) {
-    Level level(device_, rng);
-    const ChainCase& s = level.s;
-    SCOPED_TRACE(level.name());
-    // What is divided away: the special limbs, and any of the window's at either end; others come.
-    const u32 first = u32(rng() % (s.end - s.begin)), begin = s.begin + first;
-    const u32 end = begin + 1 + u32(rng() % (s.end - begin));
-    const LimbSet quotient = LimbSet::range(begin - u32(rng() % (begin + 1)), end);
-    const auto divide = [&](Context& c) {
-      return c.kernels->prepare(rns::make_divide(moduli_of(*c.ring), s.extended(), quotient));
-    };
-    const auto candidate = divide(level.pair.candidate), reference = divide(level.pair.reference);
-    // Without any of them it has the same bits: what is written later was not exchanged before.
-    const auto off = static_cast<device::Optimisation>(rng() % device::kOptimisations);
-    SCOPED_TRACE(name_of(off));
-    device::set_optimisations(*device_, device::Optimisations().without(off));
-    const u64 element = rng() % (u64(2) << s.log_n) | 1;
-    const u32 form = u32(rng() % 3), interruption = u32(rng() % 6);
-    const LimbScalars lift = random_scalars(level.pair.ring(), rng, s.window(), true);
-    const std::vector<TestPoly> polys{level.poly(2, s.extended()), level.poly(2, quotient),
-                                      level.poly(2, s.extended()), level.poly(2, quotient),
-                                      level.poly(2, s.window()),   level.key()};
-    const auto work = [&](Context& c, const Views& v) {
-      const auto& table = &c == &level.pair.reference ? reference : candidate;
-      const device::KeyView key = level.view(v[5]);
-      const device::DivisionFollows follows(*c.kernels, *c.stream, table);
-      const auto switched = [&](const PolyView<u32>& out) {
-        if (form == 0)
-          c.kernels->key_switch_product(*c.stream, out, v[4], v[4], level.table(c), key,
-                                        s.first_digit(), lift);
-        else if (form == 1)
-          c.kernels->key_switch_rotated(*c.stream, out, v[4].components(1, 1), level.table(c), key,
-                                        s.first_digit(), element, false);
-        else
-          c.kernels->key_switch_extended(*c.stream, out, v[4].components(1, 1), level.table(c), key,
-                                         s.first_digit());
-      };
-      switched(v[0]);
-      if (interruption == 0) return;                                           // given up
-      if (interruption == 1) switched(v[2]);                                   // not said of it
-      if (interruption == 2) c.kernels->divide(*c.stream, v[3], v[2], table);  // of another one
-      c.kernels->divide(*c.stream, v[1], v[0], table);
-      if (interruption == 3) c.kernels->divide(*c.stream, v[3], v[0], table);  // once more
-    };
-    expect_all_same(level.pair, polys, 4, {{"divided", work}}, work);
-    if (turn % 4 != 0) continue;
-    const auto expected = run_on(level.pair.reference, polys, work);
-    const auto got = run_on(level.pair.candidate, polys, [&](Context& c, const Views& v) {
-      work(c, v);
-      const auto graph = c.stream->capture([&] { work(c, v); });
-      for (int i = 0; i < 2; ++i) {
-        c.stream->fill_zero(v[0].data, v[0].words() * sizeof(u32));
-        graph->launch(*c.stream);
-      }
-    });
-    EXPECT_TRUE(same_words(polys[0], got[0], expected[0]));
-    EXPECT_TRUE(same_words(polys[1], got[1], expected[1]));
-  }
-  device::set_optimisations(*device_, {});
-}
-
-// The same of hoisted sums, of which one output or some of its components are divided.
-TEST_P(SplitForms, SumsBeforeADivision) {
-  Rng rng = test_rng();
-  for (int turn = 0; turn < 8; ++turn) {
-    Level level(device_, rng);
-    const ChainCase& s = level.s;
-    SCOPED_TRACE(level.name());
-    const auto divide = [&](Context& c) {
-      return c.kernels->prepare(rns::make_divide(moduli_of(*c.ring), s.extended(), s.window()));
-    };
-    const auto candidate = divide(level.pair.candidate), reference = divide(level.pair.reference);
-    const u32 giants = 1 + u32(rng() % 3), divided = u32(rng() % giants), first = u32(rng() % 2);
-    const auto grid = grid_case(rng, giants, 2, s.log_n, Presence::some);
-    const LimbScalars special = random_scalars(level.pair.ring(), rng, s.window(), true);
-    const std::vector<u64> elements{1, rng() % (u64(2) << s.log_n) | 3};
-    std::vector<TestPoly> polys;
-    for (u32 g = 0; g < giants; ++g) polys.push_back(level.poly(2, s.extended()));
-    polys.push_back(level.poly(2 - first, s.window()));
-    polys.push_back(level.poly(s.digits(), s.extended()));
-    polys.push_back(level.poly(1, s.window()));
-    polys.push_back(level.poly(1, s.window()));
-    polys.push_back(level.key());
-    polys.push_back(grid.words(level.pair.ring(), rng, s.extended()));
-    const auto work = [&](Context& c, const Views& v) {
-      const auto& table = &c == &level.pair.reference ? reference : candidate;
-      const ConstView of = ConstView(v[divided]).components(first, 2 - first);
-      const device::DivisionFollows follows(*c.kernels, *c.stream, table, of);
-      const std::vector<device::KeyView> keys{{}, level.view(v[giants + 4])};
-      c.kernels->hoisted_plain_sums(*c.stream, taken(v, 0, giants), v[giants + 1], v[giants + 2],
-                                    v[giants + 3], keys, elements, grid.at(v.back()), special,
-                                    s.first_digit());
-      c.kernels->divide(*c.stream, v[giants], of, table);
-    };
-    expect_all_same(level.pair, polys, giants + 1, {{"divided", work}}, work);
   }
 }
 

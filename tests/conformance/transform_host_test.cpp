@@ -138,10 +138,10 @@ void expect_inverse(u32 log_n, u32 components, u32 batch, u32 count, const Run& 
         }
 }
 
-// The last pass that stores to several places has there what the plain one has in its one, with a
-// block for every tile and with fewer, which take them in turn.
+// The last pass that stores to several places has there what the plain one has in its one.
 template <u32 LogN>
 void expect_spread(u32 components, u32 batch, u32 count, Rng& rng) {
+  SCOPED_TRACE(cat("2^", LogN, ", ", count, " limbs; repeat with CRENEL_SEED=", run_seed()));
   constexpr u32 kColumn = kColumnBits<LogN>, kTargets = 2, kRoom = 7;
   auto reference = make_context(device::make_ref_device(), LogN, mixed_primes(LogN, 4));
   const Tables tables(*reference.ring, rng);
@@ -161,20 +161,17 @@ void expect_spread(u32 components, u32 batch, u32 count, Rng& rng) {
   u32 words[64] = {};
   std::vector<u32> rooms[kTargets];
   SpreadArgs spread = {};
-  spread.targets = kTargets, spread.parts = 1, spread.words[0] = words, spread.limbs = count;
+  spread.targets = kTargets, spread.parts = 1, spread.words[0] = words;
   for (u32 l = 0; l < count; ++l) spread.position.at[l] = static_cast<u8>(kRoom - 1 - 2 * l);
   const u64 component = u64(kRoom) << LogN;
   for (u32 t = 0; t < kTargets; ++t) {
     rooms[t].assign(shape.polys() * component, 0);
     spread.to[t] = {rooms[t].data(), component, components * component};
   }
-  const u32 tiles = (1u << kRowBits<LogN>) / kSpreadColumns<kColumn> * args.polys * count;
-  const u32 blocks = rng() % 3 == 0 ? tiles : 1 + static_cast<u32>(rng() % tiles);
-  SCOPED_TRACE(cat("2^", LogN, ", ", count, " limbs, ", blocks, " blocks for ", tiles,
-                   " tiles; repeat with CRENEL_SEED=", run_seed()));
   launch_blocks(
       [&](const TransformArgs& a) { column_inverse_spread<LogN>(a, scales.data(), spread); },
-      {blocks, 1, 1}, 1, kSpreadThreads<kColumn>, args);
+      {(1u << kRowBits<LogN>) / kSpreadColumns<kColumn>, args.polys, count}, 1,
+      kSpreadThreads<kColumn>, args);
   EXPECT_EQ(words[kTurnWord], 1u);
   EXPECT_EQ(words[kDoneWord], 0u);
   for (u32 t = 0; t < kTargets; ++t)

@@ -69,10 +69,9 @@ TEST(SplitAccount, PartsLaunchWhatOneGpuLaunches) {
     std::string reason;
     const auto device = test::open_or_reason(name, reason);
     if (device == nullptr) return found;
-    // Each is of one GPU, or of several, alone.
-    device::set_optimisations(*device, device::Optimisations()
-                                           .without(device::Optimisation::dropped_first)
-                                           .without(device::Optimisation::divided_rows));
+    // Of one GPU alone.
+    device::set_optimisations(*device,
+                              device::Optimisations().without(device::Optimisation::divided_rows));
     const Context context(test::world_params("s40"), device);
     Client client = context.keygen();
     const Evaluator ev = context.evaluator(client.evaluation_keys({{1}, true, true}));
@@ -107,76 +106,6 @@ TEST(SplitAccount, PartsLaunchWhatOneGpuLaunches) {
       written += part.written;
     }
     EXPECT_EQ(written, one[0].written) << name;
-  }
-}
-
-// What a division drops is made first, transformed and sent beside the launch for the rest: with
-// the same bytes over links, and as much written, by one launch more.
-TEST(SplitAccount, WhatIsDroppedMeetsBesideTheRest) {
-  using Records = std::vector<device::LaunchRecord>;
-  const auto is_beside = [](const device::LaunchRecord& r) { return r.stage.ends_with("beside"); };
-  for (const char* name : {"cuda:dry:0+1", "cuda:dry:0+1+2"}) {
-    std::string reason;
-    const auto device = test::open_or_reason(name, reason);
-    if (device == nullptr) GTEST_SKIP() << reason;
-    const Context context(test::world_params("s40"), device);
-    const auto& ring = *context.state().ring;
-    Client client = context.keygen();
-    const Evaluator ev = context.evaluator(client.evaluation_keys({{1}, false, true}));
-    const Ciphertext a = client.encrypt(test::Values(context.params().slots(), 0.5));
-    const auto streams = dynamic_cast<device::DividedStream&>(context.stream()).parts();
-    const u32 parts = static_cast<u32>(streams.size());
-    const auto stated = [&](const std::function<void()>& work, bool ahead) {
-      auto on = device::Optimisations();
-      if (!ahead) on = on.without(device::Optimisation::dropped_first);
-      device::set_optimisations(*device, on);
-      work();  // its exchanges have their memory from now on
-      std::vector<Records> found;
-      std::vector<std::shared_ptr<device::Account>> accounts;
-      for (const auto& stream : streams)
-        stream->account(accounts.emplace_back(std::make_shared<device::Account>()));
-      work();
-      for (u32 p = 0; p < parts; ++p) {
-        streams[p]->account(nullptr);
-        found.push_back(accounts[p]->records());
-      }
-      return found;
-    };
-    const auto written = [](const Records& records, device::Work work) {
-      u64 bytes = 0;
-      for (const auto& r : records) bytes += r.work == work ? r.written_bytes : 0;
-      return bytes;
-    };
-    const auto below = ring.window(a.level() - 1);
-    const std::pair<std::function<void()>, ring::LimbSet> works[] = {
-        {[&] { ev.rotate(a, 1); }, ring.special()},
-        {[&] { ev.multiply_rescale(a, a); }, ring.extended(a.level()).minus(below)}};
-    for (const auto& [work, dropped] : works) {
-      const auto ahead = stated(work, true), in_turn = stated(work, false);
-      for (u32 p = 0; p < parts; ++p) {
-        SCOPED_TRACE(cat(name, ", part ", p));
-        Records beside;
-        std::copy_if(ahead[p].begin(), ahead[p].end(), std::back_inserter(beside), is_beside);
-        u32 limbs = 0, rows = 0;
-        std::vector<std::string> kernels;
-        for (const auto& r : beside) {
-          if (r.kernel == "copy_peer") continue;
-          kernels.emplace_back(r.kernel);
-          if (r.kernel == "key_switch_rows") limbs += r.limbs, ++rows;
-        }
-        u32 own = 0;
-        for (u32 l = 0; l < dropped.size(); ++l) own += dropped[l] % parts == p;
-        EXPECT_EQ(limbs, own);
-        ASSERT_EQ(kernels.size(), rows + 2);
-        EXPECT_EQ(kernels[rows], "row_inverse");
-        EXPECT_EQ(kernels[rows + 1], "column_inverse_spread");
-        EXPECT_TRUE(std::none_of(in_turn[p].begin(), in_turn[p].end(), is_beside));
-        EXPECT_EQ(ahead[p].size(), in_turn[p].size() + rows);
-        for (const auto kind : {device::Work::key_multiply, device::Work::copy, device::Work::ntt,
-                                device::Work::base_conversion})
-          EXPECT_EQ(written(ahead[p], kind), written(in_turn[p], kind)) << u32(kind);
-      }
-    }
   }
 }
 

@@ -39,7 +39,6 @@ enum class Optimisation : u8 {
   // Launches.
   graphs,          ///< recordings are replayed as graphs; otherwise queued again
   launch_overlap,  ///< a launch begins while the one before it ends
-  dropped_first,   ///< of several devices: what a division drops meets while the rest is made
   // Algorithms.
   hoisting,        ///< baby steps of a linear transform share one ModUp
   merged_rescale,  ///< ModDown and the rescale after it are one division

@@ -128,7 +128,7 @@ def _account(parameters: str) -> _Account:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
         params = ckks.preset(parameters, allow_insecure=True)
-    # Devices of several parts make what is dropped first, in launches of its own (`dropped_first`).
+    # Devices of several parts exchange what is dropped as key switches wrote it: `divided_rows` is of one.
     device = crenel.Device("cuda:dry", crenel.Optimisations(divided_rows=False))
     context = ckks.Context(params, device)
     client = context.keygen()

@@ -39,14 +39,13 @@ def divided(rows: Sequence[Any], alone: float, keys: int) -> None:
             (
                 *(str(r.gpus), r.way if r.gpus > 1 else "-", f"{1e3 * r.latency:.2f}"),
                 *(f"{alone / r.latency:.2f}", f"{1e3 * r.overlapped:.2f}", f"{alone / r.overlapped:.2f}"),
-                *(f"{1e3 * r.least:.2f}", f"{1e3 * r.links:.2f}", f"{1e3 * r.beside:.2f}"),
-                *(str(r.exchanges), size(r.peer_bytes)),
+                *(f"{1e3 * r.least:.2f}", f"{1e3 * r.links:.2f}", str(r.exchanges), size(r.peer_bytes)),
                 size(keys // r.gpus),
             )
         )
     names = ("GPUs", "way", "ms", "times one", "ms overlapped", "times one", "ms without links", "ms links")
     table(
-        (*names, "ms beside", "exchanges", "a GPU sends", "keys a GPU"),
+        (*names, "exchanges", "a GPU sends", "keys a GPU"),
         told,
         title="One ciphertext's limbs over GPUs (devices as cuda:0+1)",
     )
@@ -59,8 +58,7 @@ def planned(rows: Sequence[Any], alone: float, link: str) -> None:
         (
             *(str(r.domain), str(r.hosts), str(r.gpus), f"{r.rate:,.0f}", f"{r.speedup:,.1f}"),
             *(f"{1e3 * r.latency:.2f}", f"{alone / r.latency:.2f}", f"{1e3 * r.compute:.2f}"),
-            *(f"{1e3 * r.nvlink:.2f}", f"{1e3 * r.network:.2f}", f"{1e3 * r.beside:.2f}"),
-            f"{1e3 * r.nccl:.2f}",
+            *(f"{1e3 * r.nvlink:.2f}", f"{1e3 * r.network:.2f}", f"{1e3 * r.nccl:.2f}"),
             "yes" if r.assumed else "no",
         )
         for r in rows
@@ -68,7 +66,7 @@ def planned(rows: Sequence[Any], alone: float, link: str) -> None:
     names = ("domain", "domains", "GPUs", "a second", "times one", "ms of one", "times one", "ms compute")
     print()
     table(
-        (*names, "ms NVLink", "ms network", "ms beside", "ms by NCCL", "links assumed"),
+        (*names, "ms NVLink", "ms network", "ms by NCCL", "links assumed"),
         told,
         title=f"NVLink domains, {link} between: bootstraps whole on a GPU; one bootstrap's limbs over all",
     )

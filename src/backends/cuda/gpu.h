@@ -40,7 +40,6 @@ class GpuStream final : public CudaStream {
   std::shared_ptr<device::Event> mark() override;
   void wait_for(const std::shared_ptr<device::Event>& event) override;
   void* native_handle() override { return handle(); }
-  void go_beside(bool beside) override;
 
   /// record() of several streams: as one graph, or as one of each.
   static std::vector<std::unique_ptr<device::GraphExec>> record_all(

@@ -84,7 +84,6 @@ CudaStream& cuda_stream(device::Stream& stream) {
 
 void CudaStream::state(device::Account& account, device::LaunchRecord record) const {
   record.stage = stage();
-  if (beside()) record.stage += record.stage.empty() ? "beside" : "/beside";
   record.replayed = recording();
   record.overlapped = record.work != device::Work::copy && can_overlap();
   account.add(std::move(record));
@@ -103,47 +102,31 @@ void CudaStream::state_copy(const char* name, std::size_t read, std::size_t writ
 
 GpuStream::GpuStream(const std::shared_ptr<CudaDevice>& device) : CudaStream(device) {
   const DeviceGuard guard(device_index());
-  CRENEL_CUDA_TRY(cudaStreamCreateWithFlags(&main_.handle, cudaStreamNonBlocking));
+  CRENEL_CUDA_TRY(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking));
 }
 
 GpuStream::~GpuStream() {
   if (!device().in_own_process()) return;
   const watch::Shield shield;
-  for (const Queue& queue : {main_, beside_})
-    if (queue.handle != nullptr) static_cast<void>(cudaStreamSynchronize(queue.handle));
+  static_cast<void>(cudaStreamSynchronize(handle_));
   release_pool();
-  for (const Queue& queue : {main_, beside_})
-    if (queue.handle != nullptr) static_cast<void>(cudaStreamDestroy(queue.handle));
-}
-
-// What goes beside is taken on first where multiprocessors become free: a few blocks that others
-// wait for, beside many that nobody does.
-void GpuStream::go_beside(bool beside) {
-  cudaStream_t& queue = recording() ? beside_.recorded : beside_.handle;
-  if (beside && queue == nullptr) {
-    const DeviceGuard guard(device_index());
-    int least = 0, greatest = 0;
-    CRENEL_CUDA_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    CRENEL_CUDA_TRY(cudaStreamCreateWithPriority(&queue, cudaStreamNonBlocking, greatest));
-  }
-  CudaStream::go_beside(beside);
+  static_cast<void>(cudaStreamDestroy(handle_));
 }
 
 void GpuStream::synchronize() {
   device().expect_own_process();
   expect_no_recording("synchronize");
   await();
-  CRENEL_CUDA_TRY(cudaStreamSynchronize(main_.handle));
+  CRENEL_CUDA_TRY(cudaStreamSynchronize(handle_));
 }
 
 void GpuStream::await() {
-  if (watch::active())
-    wait_until_done("cudaStreamQuery", [&] { return cudaStreamQuery(main_.handle); });
+  if (watch::active()) wait_until_done("cudaStreamQuery", [&] { return cudaStreamQuery(handle_); });
 }
 
 // A copy whose host memory is the caller's is waited for to its end: stopped half way, it would go
 // on reading or writing what is given back. What was queued before it is waited for first.
-void GpuStream::finish_copy() { CRENEL_CUDA_TRY(cudaStreamSynchronize(main_.handle)); }
+void GpuStream::finish_copy() { CRENEL_CUDA_TRY(cudaStreamSynchronize(handle_)); }
 
 void GpuStream::copy_in(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
@@ -151,7 +134,7 @@ void GpuStream::copy_in(void* to, const void* from, std::size_t bytes) {
   state_copy("copy_in", 0, bytes);
   device().expect_own_process();
   await();
-  CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, main_.handle));
+  CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, handle_));
   finish_copy();  // `from` may be pinned, or still be read for the last chunk
 }
 
@@ -159,7 +142,7 @@ void GpuStream::upload(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   expect_no_recording("upload");
   state_copy("upload", 0, bytes);
-  CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, main_.handle));
+  CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, handle_));
 }
 
 void GpuStream::copy_out(void* to, const void* from, std::size_t bytes) {
@@ -168,7 +151,7 @@ void GpuStream::copy_out(void* to, const void* from, std::size_t bytes) {
   state_copy("copy_out", bytes, 0);
   device().expect_own_process();
   await();
-  CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, main_.handle));
+  CRENEL_CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, handle_));
   finish_copy();
 }
 
@@ -189,7 +172,7 @@ void GpuStream::staged(void* device, void* host, std::size_t bytes, bool in) {
     if (in) std::memcpy(staging_.data(), here, size);
     CRENEL_CUDA_TRY(cudaMemcpyAsync(in ? there : staging_.data(), in ? staging_.data() : there,
                                     size, in ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost,
-                                    main_.handle));
+                                    handle_));
     finish_copy();
     if (!in) std::memcpy(here, staging_.data(), size);
   }
@@ -239,7 +222,7 @@ void GpuStream::wait_for(device::Stream& other) {
   const DeviceGuard guard(source.device_index());  // an event is its stream's device's
   const CudaEvent event(source.handle());
   CRENEL_CUDA_TRY(cudaStreamWaitEvent(handle(), event.handle(), 0));
-  if (recording()) (beside() ? beside_ : main_).joined = true;
+  if (recording()) joined_ = true;
 }
 
 std::shared_ptr<device::Event> GpuStream::mark() {
@@ -252,7 +235,7 @@ void GpuStream::wait_for(const std::shared_ptr<device::Event>& event) {
   if (!event) return;
   device().expect_own_process();
   CRENEL_CUDA_TRY(cudaStreamWaitEvent(handle(), static_cast<const CudaEvent&>(*event).handle(), 0));
-  if (recording()) (beside() ? beside_ : main_).joined = true;
+  if (recording()) joined_ = true;
 }
 
 std::unique_ptr<device::GraphExec> GpuStream::record(const std::function<void()>& work) {
@@ -270,25 +253,23 @@ std::vector<std::unique_ptr<device::GraphExec>> GpuStream::record_all(
     bool capturing = false;
     explicit Scratch(GpuStream& s) : stream(s) {
       const DeviceGuard guard(s.device_index());
-      CRENEL_CUDA_TRY(cudaStreamCreateWithFlags(&s.main_.recorded, cudaStreamNonBlocking));
-      s.main_.joined = s.beside_.joined = false;
+      CRENEL_CUDA_TRY(cudaStreamCreateWithFlags(&s.recorded_, cudaStreamNonBlocking));
+      s.joined_ = false;
     }
     ~Scratch() {
       if (capturing) static_cast<void>(end());
       if (graph) static_cast<void>(cudaGraphDestroy(graph));
       static_cast<void>(cudaGetLastError());
-      static_cast<void>(cudaStreamDestroy(std::exchange(stream.main_.recorded, nullptr)));
-      if (const auto beside = std::exchange(stream.beside_.recorded, nullptr))
-        static_cast<void>(cudaStreamDestroy(beside));
+      static_cast<void>(cudaStreamDestroy(std::exchange(stream.recorded_, nullptr)));
     }
     void begin() {
       const DeviceGuard guard(stream.device_index());
-      CRENEL_CUDA_TRY(cudaStreamBeginCapture(stream.main_.recorded, cudaStreamCaptureModeRelaxed));
+      CRENEL_CUDA_TRY(cudaStreamBeginCapture(stream.recorded_, cudaStreamCaptureModeRelaxed));
       capturing = true;
     }
     cudaError_t end() {
       capturing = false;
-      return cudaStreamEndCapture(stream.main_.recorded, &graph);
+      return cudaStreamEndCapture(stream.recorded_, &graph);
     }
   };
   std::vector<std::unique_ptr<Scratch>> all;
@@ -319,14 +300,6 @@ std::vector<std::unique_ptr<device::GraphExec>> GpuStream::record_all(
 }  // namespace crenel::backend::cuda
 
 namespace crenel::device {
-
-void cuda_go_beside(Stream& stream, bool beside) {
-  crenel::backend::cuda::cuda_stream(stream).go_beside(beside);
-}
-
-void cuda_make_first(Stream& stream, MadeFirst* first) {
-  crenel::backend::cuda::cuda_stream(stream).make_first(first);
-}
 
 std::vector<std::unique_ptr<GraphExec>> cuda_record_together(
     std::span<const std::shared_ptr<Stream>> streams, bool each,

@@ -4,7 +4,7 @@
 
 #include "backends/cuda/error.h"
 #include "crenel/device/account.h"
-#include "device/several.h"
+#include "device/backend.h"
 
 namespace crenel::backend::cuda {
 
@@ -66,10 +66,7 @@ class CudaStream : public device::Stream {
   bool dry() const { return model_.index == kDry; }
   /// Where the calling thread's work goes: while it records, a stream of the recording's own, which
   /// what other threads queue meanwhile does not reach.
-  cudaStream_t handle() const {
-    const Queue& queue = beside() ? beside_ : main_;
-    return recording() ? queue.recorded : queue.handle;
-  }
+  cudaStream_t handle() const { return recording() ? recorded_ : handle_; }
   /// Programmatic dependent launch.
   bool can_overlap() const {
     return model_.compute_major >= 9 && on(Optimisation::launch_overlap) && !joined();
@@ -83,29 +80,9 @@ class CudaStream : public device::Stream {
 
   /// Whether the next launch of a recording comes after work of other streams, too: it must not
   /// begin while any of that ends, as a graph would let it.
-  bool joined() const { return recording() && (beside() ? beside_ : main_).joined; }
+  bool joined() const { return recording() && joined_; }
   void launched() {
-    if (recording()) (beside() ? beside_ : main_).joined = false;
-  }
-
-  /// Whether the calling thread's work goes beside the stream's (device::Beside).
-  bool beside() const {
-    return besider_.load(std::memory_order_relaxed) == std::this_thread::get_id();
-  }
-  virtual void go_beside(bool beside) {
-    besider_.store(beside ? std::this_thread::get_id() : std::thread::id(),
-                   std::memory_order_relaxed);
-  }
-  /// What the calling thread's next key switch makes first (device::MadeFirst), null: nothing.
-  /// Others may queue hoisted sums meanwhile, which gather nothing.
-  device::MadeFirst* made_first() const {
-    const bool own = first_maker_.load(std::memory_order_relaxed) == std::this_thread::get_id();
-    return own ? made_first_ : nullptr;
-  }
-  void make_first(device::MadeFirst* first) {
-    made_first_ = first;
-    first_maker_.store(first != nullptr ? std::this_thread::get_id() : std::thread::id(),
-                       std::memory_order_relaxed);
+    if (recording()) joined_ = false;
   }
 
   /// Adds to the account, in the stage that the calling thread has open.
@@ -117,17 +94,11 @@ class CudaStream : public device::Stream {
   /// Every copy begins so; throws in a forked process.
   void state_copy(const char* name, std::size_t read, std::size_t written) const;
 
-  struct Queue {
-    cudaStream_t handle = nullptr;
-    cudaStream_t recorded = nullptr;  ///< the recording thread's
-    bool joined = false;              ///< likewise
-  };
-  Queue main_, beside_;
+  cudaStream_t handle_ = nullptr;
+  cudaStream_t recorded_ = nullptr;  ///< the recording thread's
+  bool joined_ = false;              ///< likewise
 
  private:
-  std::atomic<std::thread::id> besider_{};
-  std::atomic<std::thread::id> first_maker_{};
-  device::MadeFirst* made_first_ = nullptr;  ///< that thread's
   GpuModel model_;
 };
 

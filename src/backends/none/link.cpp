@@ -16,9 +16,6 @@ void cuda_spread(Stream&, const PolyView<const u32>&, std::span<const u32>,
   throw DeviceError(cuda_missing_reason());
 }
 
-void cuda_go_beside(Stream&, bool) { throw DeviceError(cuda_missing_reason()); }
-void cuda_make_first(Stream&, MadeFirst*) { throw DeviceError(cuda_missing_reason()); }
-
 void cuda_begin_sources(PolyKernels&, Stream&, const PolyView<u32>&, const SourcesOf&) {
   throw DeviceError(cuda_missing_reason());
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <list>
-#include <optional>
 
 #include "backends/split/stream.h"
 #include "crenel/core/error.h"
@@ -14,60 +13,53 @@ namespace {
 // An exchange of more is far longer than its meetings, and its memory is better shared.
 constexpr std::size_t kMost = std::size_t(32) << 20;
 
+std::size_t bytes_of(const ring::PolyShape& shape, const LimbSet& limbs) {
+  return u64(shape.polys()) * limbs.size() * sizeof(u32) << shape.log_n;
+}
+
 }  // namespace
 
 // What fails leaves all as it was.
-const Rooms::Room* Rooms::next(std::size_t bytes, std::size_t bytes_after) {
-  if (stream_.exchanges_by() == device::ExchangeBy::events) return nullptr;
-  const bool fits = bytes <= kMost;
-  const std::size_t needed = std::max(fits ? bytes : 0, bytes_after);
-  if ((fits || needed != 0) && (bytes_ < needed || words_.empty())) {
+const Rooms::Room* Rooms::next(std::size_t bytes) {
+  if (bytes > kMost || stream_.exchanges_by() == device::ExchangeBy::events) return nullptr;
+  if (bytes_ < bytes || words_.empty()) {
     Room memory[2], meeting;
     std::vector<void*> words;
     for (u32 p = 0; p < stream_.count(); ++p) {
       device::Stream& part = stream_.part(p);
-      for (Room& room : memory) room.push_back(part.allocate(needed));
+      for (Room& room : memory) room.push_back(part.allocate(bytes));
       if (!words_.empty()) continue;
       words.push_back(meeting.emplace_back(part.allocate(device::kMeetingBytes)).data());
       part.fill_zero(words.back(), device::kMeetingBytes);
     }
     stream_.meet();  // the others store there after what used this memory before
     std::swap_ranges(memory, memory + 2, rooms_);
-    bytes_ = needed;
+    bytes_ = bytes;
     if (words_.empty()) meeting_ = std::move(meeting), words_ = std::move(words);
   }
-  return fits ? &rooms_[turn_++ % 2] : nullptr;
+  return &rooms_[turn_++ % 2];
 }
 
-bool Exchange::can_go_beside(const SplitStream& stream, const Gathered& what) {
-  return what.bytes() <= kMost && stream.exchanges_by() != device::ExchangeBy::events;
-}
-
-Exchange::Exchange(SplitStream& stream, Rooms& rooms, const Gathered& what, std::size_t bytes_after)
-    : Exchange(stream, rooms, std::unique_lock(rooms.mutex_), what, bytes_after) {}
-
-Exchange::Exchange(Exchange&& before, const Gathered& what)
-    : Exchange(before.stream_, before.rooms_, std::move(before.lock_), what, 0) {}
-
-Exchange::Exchange(SplitStream& stream, Rooms& rooms, std::unique_lock<ForkMutex> lock,
-                   const Gathered& what, std::size_t bytes_after)
-    : stream_(stream), rooms_(rooms), lock_(std::move(lock)) {
+Exchange::Exchange(SplitStream& stream, Rooms& rooms, const ring::PolyShape& shape,
+                   const LimbSet& order)
+    : stream_(stream), rooms_(rooms), lock_(rooms.mutex_) {
   if (rooms.broken_)
     throw DeviceError(cat("device ", stream.device().info().name,
                           ": its parts are out of step since a launch failed on one of them"),
                       {{"device", stream.device().info().name}});
-  const Rooms::Room* room = rooms.next(what.bytes(), bytes_after);
+  const std::size_t bytes = bytes_of(shape, order);
+  const Rooms::Room* room = rooms.next(bytes);
   if (room != nullptr) by_ = std::max(stream.exchanges_by(), device::ExchangeBy::kernels);
   for (u32 p = 0; p < stream.count(); ++p) {
-    if (room == nullptr) own_.push_back(stream.part(p).allocate(what.bytes()));
+    if (room == nullptr) own_.push_back(stream.part(p).allocate(bytes));
     u32* const data = (room == nullptr ? own_[p] : (*room)[p]).as<u32>();
-    views_.emplace_back(data, what.shape, what.order, ring::Domain::coeff);
+    views_.emplace_back(data, shape, order, ring::Domain::coeff);
   }
   if (room == nullptr) rooms_.met_inside_ = false;
 }
 
 void Exchange::spread(const std::vector<ring::PolyView<const u32>>& from, const LimbSet& users,
-                      const Store& store, bool beside) {
+                      const Store& store) {
   const u32 parts = stream_.count();
   const bool inside = by_ != device::ExchangeBy::events;
   std::vector<device::SpreadTarget> targets;
@@ -86,8 +78,6 @@ void Exchange::spread(const std::vector<ring::PolyView<const u32>>& from, const 
       for (u32 l = 0; l < from[p].limbs.size(); ++l)
         position.push_back(static_cast<u32>(views_[p].limbs.find(from[p].limbs[l])));
       const device::Meeting meeting{rooms_.words_, p};
-      std::optional<device::Beside> aside;
-      if (beside) aside.emplace(stream_.part(p));
       if (store && !from[p].limbs.empty())
         store(p, position, targets, meeting);
       else

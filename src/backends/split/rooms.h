@@ -23,16 +23,12 @@ class Rooms {
 
   /// Whether all exchanges so far met inside kernels.
   bool met_inside() const { return met_inside_; }
-  /// Nobody gathers while it lives.
-  std::unique_lock<ForkMutex> held() { return std::unique_lock(mutex_); }
 
  private:
   friend class Exchange;
   using Room = std::vector<device::Buffer>;  ///< by part
   /// The next room, of at least so many bytes; null where exchanges of this size use other memory.
-  /// Either way rooms are as large as the one behind it needs: who gathers beside other work cannot
-  /// take memory that this work still uses.
-  const Room* next(std::size_t bytes, std::size_t bytes_after);
+  const Room* next(std::size_t bytes);
 
   SplitStream& stream_;
   ForkMutex mutex_;  ///< of one exchange at a time, from its memory to who reads it
@@ -49,22 +45,8 @@ class Rooms {
 /// stays as it is; those who read it are queued by then.
 class Exchange {
  public:
-  /// What is gathered: limbs of a polynomial.
-  struct Gathered {
-    ring::PolyShape shape;
-    LimbSet order;
-    std::size_t bytes() const {
-      return u64(shape.polys()) * order.size() * sizeof(u32) << shape.log_n;
-    }
-  };
-  /// `rooms`: used unless an exchange of this size has memory of its own. `bytes_after`: of the
-  /// exchange that comes behind this one, without anybody's between.
-  Exchange(SplitStream& stream, Rooms& rooms, const Gathered& what, std::size_t bytes_after = 0);
-  /// Behind `before`, which is over: all who read what it gathered are queued.
-  Exchange(Exchange&& before, const Gathered& what);
-  /// Whether such an exchange can go beside what the streams do: it takes no memory of its own, and
-  /// meets inside kernels.
-  static bool can_go_beside(const SplitStream& stream, const Gathered& what);
+  /// `rooms`: used unless an exchange of this size has memory of its own.
+  Exchange(SplitStream& stream, Rooms& rooms, const ring::PolyShape& shape, const LimbSet& order);
   /// Whether transforms may store to the parts: `store` of spread() is called.
   bool by_transforms() const { return by_ == device::ExchangeBy::transforms; }
   /// What stores the limbs of a part, queued with what it is given.
@@ -72,16 +54,12 @@ class Exchange {
                                    std::span<const device::SpreadTarget>, const device::Meeting&)>;
   /// Of each part its limbs of `order`, some or none, to the parts that keep some of `users`; then
   /// all meet. By `store`, where there is one, for parts that have some.
-  /// `beside`: all of it goes beside what the streams do (device::Beside).
   void spread(const std::vector<ring::PolyView<const u32>>& from, const LimbSet& users,
-              const Store& store, bool beside = false);
+              const Store& store);
   /// What a part has gathered.
   const ring::PolyView<u32>& operator[](u32 part) const { return views_[part]; }
 
  private:
-  Exchange(SplitStream& stream, Rooms& rooms, std::unique_lock<ForkMutex> lock,
-           const Gathered& what, std::size_t bytes_after);
-
   SplitStream& stream_;
   Rooms& rooms_;
   std::unique_lock<ForkMutex> lock_;

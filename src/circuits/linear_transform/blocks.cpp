@@ -119,19 +119,14 @@ u64 Blocks::working_bytes(u32 batch) const {
 struct Blocks::Sums {
   device::Stream& stream;
   device::PolyKernels& kernels;
-  const rlwe::RingContext& ring;
-  rlwe::KeySwitcher switcher;
   const BlockPlan& plan;
   u32 batch;
   Poly poly;
   std::vector<bool> written;
-  std::optional<device::DivisionFollows> follows;  ///< until the division
 
   Sums(const Evaluator::State& s, const BlockPlan& blocks, u32 vectors, const rlwe::LimbSet& limbs)
       : stream(*s.stream),
         kernels(s.kernels()),
-        ring(s.ring()),
-        switcher(s.switcher()),
         plan(blocks),
         batch(vectors),
         poly(stream, {s.ring().log_n(), 2, static_cast<u32>(plan.rows.size()) * batch}, limbs,
@@ -139,18 +134,6 @@ struct Blocks::Sums {
         written(plan.rows.size(), false) {}
 
   View rows(u32 first, u32 count = 1) { return poly.view().rows(first * batch, count * batch); }
-
-  /// Rows that giant steps rotate.
-  u32 rotated() const { return static_cast<u32>(plan.rows.size()) - plan.outputs; }
-  /// What join_hoisted() divides by P.
-  ConstView to_divide() { return ConstView(rows(plan.outputs, rotated())).components(1, 1); }
-  /// Before the only sums of all rows: what of them is divided next.
-  void division_follows(u32 level) {
-    if (rotated() > 0)
-      follows.emplace(kernels, stream, ring.mod_down(level), to_divide());
-    else if (plan.outputs == 1)
-      follows.emplace(kernels, stream, switcher.first_division(level), rows(0));
-  }
 
   /// multiply(out) makes what an input contributes to its rows; added where there is something.
   template <class Multiply>
@@ -245,7 +228,6 @@ void Blocks::hoisted_sums(const Evaluator& ev, std::span<const Ciphertext* const
           apart_sums(s, to, v, choices, turns, plain, level);
         } else {
           const auto own = chosen(std::span<const rlwe::KeyView>(keys.views()), part.babies);
-          if (column.parts.size() == 1 && in.size() == 1) sums.division_follows(level);
           s.kernels().hoisted_plain_sums(*s.stream, to, digits.view(), b, a, own, turns, plain,
                                          ring.special_scalars(level), ring.first_digit(at));
         }
@@ -259,7 +241,7 @@ void Blocks::join_hoisted(const Evaluator& ev, Sums& sums) const {
   const auto& s = ev.state();
   const BlockPlan& plan = shape_.plan;
   const u32 batch = sums.batch, outputs = plan.outputs;
-  const u32 rotated = sums.rotated();
+  const u32 rotated = static_cast<u32>(plan.rows.size()) - outputs;
   for (u32 o = 0; o < outputs; ++o)
     if (!sums.written[o]) {
       const View row = sums.rows(o);
@@ -268,7 +250,9 @@ void Blocks::join_hoisted(const Evaluator& ev, Sums& sums) const {
   if (rotated == 0) return;
   Poly divided(*s.stream, {s.ring().log_n(), 1, rotated * batch}, s.ring().window(shape_.level),
                ring::Domain::eval);
-  s.kernels().divide(*s.stream, divided.view(), sums.to_divide(), s.ring().mod_down(shape_.level));
+  const ConstView others = sums.rows(outputs, rotated);
+  s.kernels().divide(*s.stream, divided.view(), others.components(1, 1),
+                     s.ring().mod_down(shape_.level));
   for (u32 r = outputs, count = 1; r < plan.rows.size(); r += count) {
     count = 1;
     while (r + count < plan.rows.size() && plan.rows[r + count].giant == plan.rows[r].giant &&
@@ -276,8 +260,6 @@ void Blocks::join_hoisted(const Evaluator& ev, Sums& sums) const {
       ++count;
     const u64 element =
         s.rotation_element(static_cast<i64>(plan.rows[r].giant), shape_.slots(), shape_.level);
-    if (outputs == 1 && r + count == plan.rows.size())
-      sums.follows.emplace(s.kernels(), *s.stream, s.switcher().first_division(shape_.level));
     const auto key = s.choice(element, shape_.level);
     s.switcher().add_rotated(sums.rows(plan.rows[r].output, count),
                              divided.view().rows((r - outputs) * batch, count * batch),

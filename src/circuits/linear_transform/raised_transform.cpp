@@ -81,7 +81,6 @@ rlwe::Poly RaisedTransform::operator()(const ckks::Evaluator& ev, const rlwe::Ra
   rlwe::Poly sum(*s.stream, {ring.log_n(), 2, v.a.shape().batch}, ring.extended(level_),
                  ring::Domain::eval);
   const rlwe::View out[] = {sum.view()};
-  const device::DivisionFollows follows(s.kernels(), *s.stream, ring.mod_down(level_), sum.view());
   {
     const auto keys = s.lease(ids);
     // No a: it is under another secret than the result, and every step has its key.

@@ -236,7 +236,6 @@ void PolyKernels::key_switch_extended(Stream& stream, const View& out, const Con
                                                factor);
   if (addend == nullptr || on(stream, Optimisation::lift))
     return do_key_switch_extended(stream, out, in, table, key, first_digit, addend, factor);
-  division_follows(stream, nullptr);  // not what the switch writes
   do_key_switch_extended(stream, out, in, table, key, first_digit, nullptr, nullptr);
   const View window = out.components(0, addend->shape.components);
   mul_add_scalar(stream, window.limb_window(0, addend->limbs.size()), *addend, *factor);
@@ -248,11 +247,9 @@ void PolyKernels::key_switch_rotated(Stream& stream, const View& out, const Cons
                                      const ConstView* addend, const Scalars* factor) {
   watch::point();
   checks::key_switch_rotated(ring(), out, in, table, key, first_digit, element, addend);
-  if (!fuses_key_switch(stream, Optimisation::rotated_rows, addend != nullptr)) {
-    division_follows(stream, nullptr);  // not what is rotated after it
+  if (!fuses_key_switch(stream, Optimisation::rotated_rows, addend != nullptr))
     return PolyKernels::do_key_switch_rotated(stream, out, in, table, key, first_digit, element,
                                               add, addend, factor);
-  }
   do_key_switch_rotated(stream, out, in, table, key, first_digit, element, add, addend, factor);
 }
 
@@ -273,15 +270,6 @@ void PolyKernels::key_switch_product(Stream& stream, const View& out, const Cons
     return PolyKernels::do_key_switch_product(stream, out, a, b, table, key, first_digit, lift,
                                               sum);
   do_key_switch_product(stream, out, a, b, table, key, first_digit, lift, sum);
-}
-
-void PolyKernels::division_follows(Stream& stream, const Prepared<rns::Divide>* table,
-                                   const ConstView& of) {
-  if (table == nullptr) return do_division_follows(stream, nullptr, {});
-  checks::table_of("division_follows", *table);
-  if (on(stream, Optimisation::dropped_first) && on(stream, Optimisation::division) &&
-      on(stream, Optimisation::multi_polynomial))
-    do_division_follows(stream, table, of);
 }
 
 void PolyKernels::divide(Stream& stream, const View& out, const ConstView& in,

@@ -251,13 +251,6 @@ class PolyKernels {
   void key_switch_product(Stream& stream, const View& out, const ConstView& a, const ConstView& b,
                           const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
                           const Scalars& lift, const ProductSum& sum = {});
-  /// Says that `table` divides what the calling thread's next key switch on `stream` writes
-  /// (key_switch_extended, _rotated, _product), all of it, or `of` (data not null), which its next
-  /// hoisted_plain_sums writes; and that nobody writes that between. A device of several parts then
-  /// makes what is dropped before the rest, and exchanges it beside that. Table null: nothing is
-  /// said any more. By DivisionFollows, which takes it back.
-  void division_follows(Stream& stream, const Prepared<rns::Divide>* table,
-                        const ConstView& of = {});
   /// The three components that `sum` makes of tensor(a, b), stored: a composition on every backend.
   void product_sum(Stream& stream, const View& out, const ConstView& a, const ConstView& b,
                    const ProductSum& sum);
@@ -377,7 +370,6 @@ class PolyKernels {
                                      u32 first_digit, const Scalars& lift, const ProductSum& sum);
   virtual void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
                          const ConstView* addend);
-  virtual void do_division_follows(Stream&, const Prepared<rns::Divide>*, ConstView) {}
   /// `sum`: room for the result of the switch, that nobody reads afterwards.
   virtual void do_key_switch_divided(Stream& stream, View out, View sum, const SwitchOf& of,
                                      const Prepared<rns::ModUp>& raised, const Key& key,
@@ -411,29 +403,6 @@ class PolyKernels {
 
  private:
   std::shared_ptr<const Ring> ring_;
-};
-
-/// PolyKernels::division_follows() for its life: around a key switch, or hoisted sums, and the
-/// division of its result.
-class DivisionFollows {
- public:
-  DivisionFollows(PolyKernels& kernels, Stream& stream, const Prepared<rns::Divide>& table,
-                  const PolyKernels::ConstView& of = {})
-      : kernels_(kernels), stream_(stream) {
-    kernels_.division_follows(stream_, &table, of);
-  }
-  ~DivisionFollows() {
-    try {
-      kernels_.division_follows(stream_, nullptr);
-    } catch (...) {  // NOLINT(bugprone-empty-catch): a failed device says so to who comes next
-    }
-  }
-  DivisionFollows(const DivisionFollows&) = delete;
-  DivisionFollows& operator=(const DivisionFollows&) = delete;
-
- private:
-  PolyKernels& kernels_;
-  Stream& stream_;
 };
 
 }  // namespace crenel::device

@@ -2,7 +2,6 @@
 // of others, as a source of base conversions, every part gets from the part that has it.
 #pragma once
 
-#include "backends/split/poly/ahead.h"
 #include "backends/split/stream.h"
 #include "crenel/device/account.h"
 #include "device/poly/compose/workspace.h"
@@ -21,7 +20,6 @@ class SplitPolyKernels final : public device::PolyKernels {
 
  private:
   using DeviceTable = device::DeviceTable;
-  using Conversions = std::vector<Prepared<rns::BaseConversion>>;
   std::shared_ptr<const DeviceTable> do_prepare(const rns::BaseConversion& table) override;
   std::shared_ptr<const DeviceTable> do_prepare(const rns::ModUp& table) override;
   std::shared_ptr<const DeviceTable> do_prepare(const rns::Divide& table) override;
@@ -72,8 +70,6 @@ class SplitPolyKernels final : public device::PolyKernels {
                              const Scalars& lift, const device::ProductSum& sum) override;
   void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
                  const ConstView* addend) override;
-  void do_division_follows(Stream& stream, const Prepared<rns::Divide>* table,
-                           ConstView of) override;
   void do_hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b, ConstView a,
                              std::span<const Key> keys, std::span<const u64> elements,
                              const Scalars& special, u32 first_digit) override;
@@ -115,42 +111,12 @@ class SplitPolyKernels final : public device::PolyKernels {
   Exchange gathered(Stream& stream, const ConstView& in, const LimbSet& order,
                     const LimbSet& users);
   /// The same of what `of` says, of at most one addend, as sources of a base conversion.
-  /// `bytes_after`: Exchange.
   Exchange gathered_sources(Stream& stream, const device::SourcesOf& of, const LimbSet& order,
-                            const LimbSet& users, const Conversions& scales,
-                            std::size_t bytes_after = 0);
-  /// Memory in which the parts transform sources, by part, kept by `kept`.
-  std::vector<View> workspace(SplitStream& stream, const PolyShape& shape, const LimbSet& order,
-                              const Conversions& scales,
-                              std::vector<device::compose::Temporary>& kept) const;
-  /// Sources into what an exchange gathers; `beside`: device::Beside.
-  void fill(SplitStream& stream, Exchange& exchange, const device::SourcesOf& of,
-            const std::vector<View>& workspace, const LimbSet& users, const Conversions& scales,
-            bool beside);
-
-  /// A key switch: switch_from(part, its kernels, its stream, sources) on the parts that keep some
-  /// of `out`; and what it says of the division that follows.
-  template <class SwitchFrom>
-  void switch_key(Stream& stream, const View& out, const device::SourcesOf& of,
-                  const Prepared<rns::ModUp>& table, const SwitchFrom& switch_from);
-  /// What the thread said of a division after this key switch, or after hoisted sums (`out` null);
-  /// null where there is nothing to do.
-  Ahead* begin_ahead(SplitStream& stream, const View* out);
-  using Make = std::function<void(u32 part, PolyKernels& kernels, Stream& stream)>;
-  /// `make` on the parts that keep some of `limbs`, what the division drops first.
-  void make_first(SplitStream& stream, Ahead& ahead, const LimbSet& limbs, const Make& make);
-  /// Gathers it beside the parts' streams.
-  void gather_ahead(SplitStream& stream, Ahead& ahead, Exchange exchange);
-  /// What was gathered for this division, from now on there for the parts' streams; null: nothing.
-  const Exchange* gathered_ahead(SplitStream& stream, const ConstView& in,
-                                 const Prepared<rns::Divide>& table);
-  void join(SplitStream& stream, Ahead& ahead);
-  /// Gives up or ends what this thread gathered ahead.
-  void settle(Stream& stream);
+                            const LimbSet& users,
+                            const std::vector<Prepared<rns::BaseConversion>>& scales);
 
   std::vector<std::unique_ptr<PolyKernels>> kernels_;
   rns::Moduli moduli_;
-  AheadOf ahead_;
 };
 
 }  // namespace crenel::backend::split

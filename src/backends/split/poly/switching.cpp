@@ -1,7 +1,6 @@
 // Base conversions, and what consists of them and of products with keys.
-#include <optional>
-
 #include "backends/split/poly/kernels.h"
+#include "backends/split/poly/tables.h"
 #include "device/poly/compose/product_sum.h"
 
 namespace crenel::backend::split {
@@ -10,6 +9,7 @@ namespace {
 using device::ProductSum;
 using device::SourcesOf;
 using device::compose::Temporary;
+using Conversions = std::vector<Prepared<rns::BaseConversion>>;
 using ConstView = ring::PolyView<const u32>;
 
 // A view without limbs is one nevertheless, not the null that says that there is none.
@@ -116,51 +116,37 @@ void SplitPolyKernels::with_own(const Blocks& at, u32 part, const ProductSum& su
 
 Exchange SplitPolyKernels::gathered(Stream& stream, const ConstView& in, const LimbSet& order,
                                     const LimbSet& users) {
-  settle(stream);
   SplitStream& split = split_stream(stream);
-  Exchange exchange(split, split.rooms(), {in.shape, order});
+  Exchange exchange(split, split.rooms(), in.shape, order);
   std::vector<ConstView> mine;
   for (u32 p = 0; p < parts(); ++p) mine.push_back(split.blocks().local(p, in));
   exchange.spread(mine, users, nullptr);
   return exchange;
 }
 
-std::vector<ring::PolyView<u32>> SplitPolyKernels::workspace(SplitStream& stream,
-                                                             const PolyShape& shape,
-                                                             const LimbSet& order,
-                                                             const Conversions& scales,
-                                                             std::vector<Temporary>& kept) const {
-  std::vector<View> views(parts(), View(nullptr, shape, {}, Domain::coeff));
-  for (u32 p = 0; p < parts(); ++p)
-    if (!own(p, order).empty())
-      views[p] = kept.emplace_back(stream.part(p), shape, scales[p]->source, Domain::coeff).view();
-  return views;
-}
-
 // All but the last pass of every part is queued before any part waits for the others.
-void SplitPolyKernels::fill(SplitStream& split, Exchange& exchange, const SourcesOf& of,
-                            const std::vector<View>& workspace, const LimbSet& users,
-                            const Conversions& scales, bool beside) {
+Exchange SplitPolyKernels::gathered_sources(Stream& stream, const SourcesOf& of,
+                                            const LimbSet& order, const LimbSet& users,
+                                            const Conversions& scales) {
+  SplitStream& split = split_stream(stream);
   const Blocks& at = split.blocks();
+  Exchange exchange(split, split.rooms(), of.shape(), order);
   const bool together =
       exchange.by_transforms() && device::can_spread_sources(*kernels_[0], split.part(0), of);
-  for (u32 p = 0; p < parts(); ++p) {
-    if (workspace[p].limbs.empty()) continue;
-    Stream& part = split.part(p);
-    const device::Stage stage(part, split.stage());
-    std::optional<device::Beside> aside;
-    if (beside) aside.emplace(part);
+  std::vector<Temporary> transformed;  // until all is queued
+  std::vector<View> workspace(parts(), View(nullptr, of.shape(), {}, Domain::coeff));
+  each(stream, order, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    transformed.emplace_back(part, of.shape(), scales[p]->source, Domain::coeff);
+    workspace[p] = transformed.back().view();
     const auto make = [&](const SourcesOf& mine) {
-      if (together) return device::begin_sources(*kernels_[p], part, workspace[p], mine);
-      kernels_[p]->sources(part, workspace[p], mine, scales[p]);
+      if (together) return device::begin_sources(kernels, part, workspace[p], mine);
+      kernels.sources(part, workspace[p], mine, scales[p]);
     };
     const ConstView in = at.local(p, of.in);
-    if (of.product())
-      with_own(at, p, of.sum, of.in.limbs,
-               [&](const ProductSum& sum) { make({in, at.local(p, of.other), sum}); });
-    else
-      make(in);
-  }
+    if (!of.product()) return make(in);
+    with_own(at, p, of.sum, of.in.limbs,
+             [&](const ProductSum& sum) { make({in, at.local(p, of.other), sum}); });
+  });
   const std::vector<ConstView> sources(workspace.begin(), workspace.end());
   Exchange::Store store;
   if (together)
@@ -168,18 +154,7 @@ void SplitPolyKernels::fill(SplitStream& split, Exchange& exchange, const Source
       device::spread_sources(*kernels_[p], split.part(p), workspace[p], scales[p], position,
                              targets, meeting);
     };
-  exchange.spread(sources, users, store, beside);
-}
-
-Exchange SplitPolyKernels::gathered_sources(Stream& stream, const SourcesOf& of,
-                                            const LimbSet& order, const LimbSet& users,
-                                            const Conversions& scales, std::size_t bytes_after) {
-  settle(stream);
-  SplitStream& split = split_stream(stream);
-  Exchange exchange(split, split.rooms(), {of.shape(), order}, bytes_after);
-  std::vector<Temporary> kept;  // until all is queued
-  fill(split, exchange, of, workspace(split, of.shape(), order, scales, kept), users, scales,
-       false);
+  exchange.spread(sources, users, store);
   return exchange;
 }
 
@@ -224,23 +199,6 @@ void SplitPolyKernels::do_key_multiply(Stream& stream, View out, ConstView digit
   });
 }
 
-template <class SwitchFrom>
-void SplitPolyKernels::switch_key(Stream& stream, const View& out, const SourcesOf& of,
-                                  const Prepared<rns::ModUp>& table,
-                                  const SwitchFrom& switch_from) {
-  const auto& tables = table.on_device<SplitTable<rns::ModUp>>();
-  SplitStream& split = split_stream(stream);
-  Ahead* const ahead = begin_ahead(split, &out);
-  Exchange exchange = gathered_sources(stream, of, tables.order, out.limbs, tables.scales,
-                                       ahead == nullptr ? 0 : ahead->what.bytes());
-  const auto from_sources = [&](u32 p, PolyKernels& kernels, Stream& part) {
-    switch_from(p, kernels, part, exchange[p]);
-  };
-  if (ahead == nullptr) return each(stream, out.limbs, from_sources);
-  make_first(split, *ahead, out.limbs, from_sources);
-  gather_ahead(split, *ahead, Exchange(std::move(exchange), ahead->what));
-}
-
 void SplitPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView in,
                                               const Prepared<rns::ModUp>& table, const Key& key,
                                               u32 first_digit, const ConstView* addend,
@@ -248,15 +206,14 @@ void SplitPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstVie
   const auto& tables = table.on_device<SplitTable<rns::ModUp>>();
   const SplitStream& split = split_stream(stream);
   const Blocks& at = split.blocks();
-  switch_key(stream, out, in, table,
-             [&](u32 p, PolyKernels& kernels, Stream& part, const ConstView& sources) {
-               const View to = at.local(p, out);
-               with_own(at, p, addend, factor, [&](const ConstView* added, const Scalars* mine) {
-                 kernels.key_switch_from(part, to, sources, present(at.local(p, in), to),
-                                         tables.parts[p], own(split, p, key), first_digit, added,
-                                         mine);
-               });
-             });
+  const auto sources = gathered_sources(stream, in, tables.order, out.limbs, tables.scales);
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    const View to = at.local(p, out);
+    with_own(at, p, addend, factor, [&](const ConstView* added, const Scalars* mine) {
+      kernels.key_switch_from(part, to, sources[p], present(at.local(p, in), to), tables.parts[p],
+                              own(split, p, key), first_digit, added, mine);
+    });
+  });
 }
 
 void SplitPolyKernels::do_key_switch_rotated(Stream& stream, View out, ConstView in,
@@ -266,15 +223,15 @@ void SplitPolyKernels::do_key_switch_rotated(Stream& stream, View out, ConstView
   const auto& tables = table.on_device<SplitTable<rns::ModUp>>();
   const SplitStream& split = split_stream(stream);
   const Blocks& at = split.blocks();
-  switch_key(stream, out, in, table,
-             [&](u32 p, PolyKernels& kernels, Stream& part, const ConstView& sources) {
-               const View to = at.local(p, out);
-               with_own(at, p, addend, factor, [&](const ConstView* added, const Scalars* mine) {
-                 kernels.key_switch_rotated_from(part, to, sources, present(at.local(p, in), to),
-                                                 tables.parts[p], own(split, p, key), first_digit,
-                                                 element, add, added, mine);
-               });
-             });
+  const auto sources = gathered_sources(stream, in, tables.order, out.limbs, tables.scales);
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    const View to = at.local(p, out);
+    with_own(at, p, addend, factor, [&](const ConstView* added, const Scalars* mine) {
+      kernels.key_switch_rotated_from(part, to, sources[p], present(at.local(p, in), to),
+                                      tables.parts[p], own(split, p, key), first_digit, element,
+                                      add, added, mine);
+    });
+  });
 }
 
 void SplitPolyKernels::do_key_switch_product(Stream& stream, View out, ConstView a, ConstView b,
@@ -285,20 +242,20 @@ void SplitPolyKernels::do_key_switch_product(Stream& stream, View out, ConstView
   const SplitStream& split = split_stream(stream);
   const Blocks& at = split.blocks();
   device::compose::with_one_addend(*this, stream, whole, [&](const ProductSum& sum) {
-    const auto switch_from = [&](u32 p, PolyKernels& kernels, Stream& part,
-                                 const ConstView& sources) {
+    const auto sources =
+        gathered_sources(stream, SourcesOf(a, b, sum), tables.order, out.limbs, tables.scales);
+    each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
       const View to = at.local(p, out);
       const ConstView x = present(at.local(p, a), to), y = present(at.local(p, b), to);
       const Key mine = own(split, p, key);
       if (x.limbs.empty())  // nothing of the product is here
-        return kernels.key_switch_from(part, to, sources, x.components(1, 1), tables.parts[p], mine,
-                                       first_digit);
+        return kernels.key_switch_from(part, to, sources[p], x.components(1, 1), tables.parts[p],
+                                       mine, first_digit);
       with_own(at, p, sum, a.limbs, [&](const ProductSum& added) {
-        kernels.key_switch_product_from(part, to, sources, x, y, tables.parts[p], mine, first_digit,
-                                        own(p, lift, a.limbs), added);
+        kernels.key_switch_product_from(part, to, sources[p], x, y, tables.parts[p], mine,
+                                        first_digit, own(p, lift, a.limbs), added);
       });
-    };
-    switch_key(stream, out, SourcesOf(a, b, sum), table, switch_from);
+    });
   });
 }
 
@@ -306,19 +263,13 @@ void SplitPolyKernels::do_divide(Stream& stream, View out, ConstView in,
                                  const Prepared<rns::Divide>& table, const ConstView* addend) {
   const auto& split = table.on_device<SplitTable<rns::Divide>>();
   const Blocks& at = split_stream(stream).blocks();
-  const auto divide_from = [&](const Exchange& sources) {
-    each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-      const View to = at.local(p, out);
-      const ConstView added = addend != nullptr ? at.local(p, *addend) : ConstView();
-      kernels.divide_from(part, to, sources[p], present(at.local(p, in), to), split.parts[p],
-                          addend != nullptr ? &added : nullptr);
-    });
-  };
-  if (const Exchange* ahead = gathered_ahead(split_stream(stream), in, table)) {
-    divide_from(*ahead);
-    return settle(stream);
-  }
-  divide_from(gathered_sources(stream, in, split.order, out.limbs, split.scales));
+  const auto sources = gathered_sources(stream, in, split.order, out.limbs, split.scales);
+  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    const View to = at.local(p, out);
+    const ConstView added = addend != nullptr ? at.local(p, *addend) : ConstView();
+    kernels.divide_from(part, to, sources[p], present(at.local(p, in), to), split.parts[p],
+                        addend != nullptr ? &added : nullptr);
+  });
 }
 
 void SplitPolyKernels::do_hoisted_rotate_sum(Stream& stream, View out, ConstView digits,
@@ -343,9 +294,9 @@ void SplitPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const Vie
                                              std::span<const Key> keys,
                                              std::span<const u64> elements, const Grid& plain,
                                              const Scalars& special, u32 first_digit) {
-  SplitStream& split = split_stream(stream);
+  const SplitStream& split = split_stream(stream);
   const Blocks& at = split.blocks();
-  const auto sum = [&](u32 p, PolyKernels& kernels, Stream& part) {
+  each(stream, plain.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     const ConstView raised = at.local(p, digits);
     std::vector<View> sums;
     for (const View& sum : out) sums.push_back(at.local(p, sum));
@@ -356,12 +307,7 @@ void SplitPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const Vie
                                a.data != nullptr ? present(at.local(p, a), raised) : ConstView(),
                                mine, elements, own(split, p, plain), own(p, special, b.limbs),
                                first_digit);
-  };
-  Ahead* const ahead = begin_ahead(split, nullptr);
-  if (ahead == nullptr) return each(stream, plain.limbs, sum);
-  Exchange exchange(split, split.rooms(), ahead->what);
-  make_first(split, *ahead, plain.limbs, sum);
-  gather_ahead(split, *ahead, std::move(exchange));
+  });
 }
 
 }  // namespace crenel::backend::split

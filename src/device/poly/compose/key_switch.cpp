@@ -105,7 +105,6 @@ void PolyKernels::do_key_switch_divided(Stream& stream, View out, View sum, cons
                                         const Prepared<rns::ModUp>& raised, const Key& key,
                                         u32 first_digit, const Prepared<rns::Divide>& table,
                                         const ConstView* addend) {
-  const DivisionFollows follows(*this, stream, table);
   if (of.product())
     key_switch_product(stream, sum, of.in, of.other, raised, key, first_digit, *of.factor, of.sum);
   else if (of.element != 1)

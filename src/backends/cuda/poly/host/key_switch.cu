@@ -4,7 +4,6 @@
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/poly/host/convert_columns.h"
 #include "backends/cuda/poly/host/convert_view.h"
-#include "backends/cuda/poly/host/first_beside.h"
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/host/product_passes.h"
 #include "backends/cuda/poly/kernels/key_multiply.cuh"
@@ -58,8 +57,20 @@ OwnLimbs own_limbs(const rns::ModUp& table, const ring::PolyView<const u32>& in)
   return own;
 }
 
+// The bytes [first, ...) of a list.
+LimbBytes from(const LimbBytes& bytes, u32 first) {
+  LimbBytes s = no_limbs();
+  for (u32 l = first; l < rns::kMaxLimbs; ++l) s.at[l - first] = bytes.at[l];
+  return s;
+}
+
 OwnLimbs from(const OwnLimbs& own, u32 first) {
   return {from(own.component, first), from(own.position, first), own.from};
+}
+
+// Limbs [first, ...) as a polynomial of their own.
+Poly<u32> from(const Poly<u32>& p, u32 first, u32 log_n) {
+  return {p.data + (u64(first) << log_n), p.component_stride, p.batch_stride};
 }
 
 // Bytes of one limb of all polynomials.
@@ -139,23 +150,18 @@ void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u
   const u32 most = limbs_at_a_time(stream, raised, limbs);
   const device::Buffer workspace = stream.allocate(most * limb_bytes(raised));
   const OwnLimbs kept = own_limbs(*table, own);
-  in_parts(most, limbs, [&](u32 begin, u32 together) {
-    const Poly<u32> part = dense(workspace, raised, together);
+  in_parts(most, limbs, [&](u32 first, u32 count) {
+    const Poly<u32> part = dense(workspace, raised, count);
+    TransformArgs args = forward_args(tables, part, raised, out.limb_window(first, count).limbs);
     launch_convert_columns(
-        stream, tables, conversion, sources, shape,
-        forward_args(tables, part, raised, out.limb_window(begin, together).limbs), begin, together,
-        from(kept.component, begin),
-        starts_rows_early(stream, shape.log_n, u64(together) * shape.batch, kSwitchWarpsPerSm));
-    first_beside(stream, out.limbs, begin, begin + together, [&](u32 first, u32 count) {
-      TransformArgs args = forward_args(tables, from(part, first - begin, out.shape.log_n), raised,
-                                        out.limb_window(first, count).limbs);
-      args.out = poly(out);
-      tail.own = from(kept, first);
-      tail.in_key = from(in_key, first);
-      tail.first_limb = first;
-      tail.dropped = dropped_rows(tables, out.limbs, first, count, dropped);
-      launch_key_switch_rows(stream, args, count, tail, form);
-    });
+        stream, tables, conversion, sources, shape, args, first, count, from(kept.component, first),
+        starts_rows_early(stream, shape.log_n, u64(count) * shape.batch, kSwitchWarpsPerSm));
+    args.out = poly(out);
+    tail.own = from(kept, first);
+    tail.in_key = from(in_key, first);
+    tail.first_limb = first;
+    tail.dropped = dropped_rows(tables, out.limbs, first, count, dropped);
+    launch_key_switch_rows(stream, args, count, tail, form);
   });
 }
 

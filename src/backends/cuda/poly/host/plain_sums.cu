@@ -4,7 +4,6 @@
 
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/poly/host/convert_view.h"
-#include "backends/cuda/poly/host/first_beside.h"
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/host/shared_sums.h"
 
@@ -209,40 +208,6 @@ auto hoisted_kernel(const Launch& l, u32 digits) {
   }
 }
 
-void launch_hoisted(Stream& stream, const Launch& l, const Grid& plain, const HoistedArgs& args,
-                    const ring::PolyShape& shape, u32 switched) {
-  const SharedSums shared = shared_sums_for(l.args.giants, args.count, shape.batch,
-                                            1u << (shape.log_n - plain.log_words));
-  if (shared.kernel != nullptr && l.steps != 0 && cuda_stream(stream).on(Optimisation::shared_keys))
-    return launch_shared(stream, l, plain, args, shape, switched, shared);
-  const auto cost = [&] { return hoisted_record(l, plain, shape, args.window, switched); };
-  launch(stream, cost, hoisted_kernel(l, args.count),
-         grid_of(l, shape.ring_dim(), shape.batch, plain.limbs.size()), kPlainThreads, 0, args);
-}
-
-// Limbs [first, first + count) of what a launch of hoisted sums reads and writes.
-HoistedArgs limbs_of(const HoistedArgs& all, u32 first, u32 count, u32 forms) {
-  HoistedArgs args = all;
-  for (u32 g = 0; g < all.plain.giants; ++g)
-    args.plain.out[g] = from(all.plain.out[g], first, all.log_n);
-  args.plain.data = all.plain.data + (u64(first) << all.plain.log_words);
-  args.digits = from(all.digits, first, all.log_n);
-  args.b = from(all.b, first, all.log_n);
-  if (all.a.data != nullptr) args.a = from(all.a, first, all.log_n);
-  args.window = std::min(all.window - std::min(all.window, first), count);
-  args.prime = from(all.prime, first);
-  std::copy(all.special + std::min(all.window, first), all.special + all.window, args.special);
-  for (u32 form = 0; form < forms; ++form) args.in_key[form] = from(all.in_key[form], first);
-  return args;
-}
-
-Grid limbs_of(const Grid& all, u32 first, u32 count) {
-  Grid plain = all;
-  plain.limbs = {};
-  for (u32 l = first; l < first + count; ++l) plain.limbs.push_back(all.limbs[l]);
-  return plain;
-}
-
 }  // namespace
 
 void CudaPolyKernels::do_plain_multiply_sum(Stream& stream, std::span<const View> out,
@@ -289,6 +254,7 @@ void CudaPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View
   if (out.empty()) return;
   const ring::PolyShape shape = digits.shape;
   const u32 limbs = plain.limbs.size(), window = b.limbs.size();
+  const CudaStream& queue = cuda_stream(stream);
   KeyForms forms;
   const auto has_key = [&](u32 baby) { return elements[baby] != 1 || a.data == nullptr; };
   const auto takes = [&](u32 baby) {
@@ -323,10 +289,13 @@ void CudaPolyKernels::do_hoisted_plain_sums(Stream& stream, std::span<const View
         }
         for (u32 form = 0; form < forms.count(); ++form)
           args.in_key[form] = position_bytes(plain.limbs, forms.limbs(form));
-        first_beside(stream, plain.limbs, 0, limbs, [&](u32 first, u32 count) {
-          launch_hoisted(stream, l, limbs_of(plain, first, count),
-                         limbs_of(args, first, count, forms.count()), shape, switched);
-        });
+        const SharedSums shared = shared_sums_for(l.args.giants, args.count, shape.batch,
+                                                  1u << (shape.log_n - plain.log_words));
+        if (shared.kernel != nullptr && l.steps != 0 && queue.on(Optimisation::shared_keys))
+          return launch_shared(stream, l, plain, args, shape, switched, shared);
+        const auto cost = [&] { return hoisted_record(l, plain, shape, window, switched); };
+        launch(stream, cost, hoisted_kernel(l, args.count),
+               grid_of(l, shape.ring_dim(), shape.batch, limbs), kPlainThreads, 0, args);
       });
 }
 

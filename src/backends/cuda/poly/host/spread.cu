@@ -83,10 +83,9 @@ void last_pass(device::Stream& stream, const TransformArgs& args, u32 limbs,
     return traffic::column_pass("column_inverse_spread", args, limbs, no_limbs(),
                                 kSpreadColumns<Bits>);
   };
-  const u32 tiles = (1u << (LogN - Bits)) / kSpreadColumns<Bits> * args.polys * limbs;
-  const u32 blocks = cuda_stream(stream).beside() ? std::min(tiles, kBesideBlocks) : tiles;
-  launch(stream, cost, column_inverse_spread<LogN>, dim3(blocks), kSpreadThreads<Bits>, 0, args,
-         scales, spread);
+  launch(stream, cost, column_inverse_spread<LogN>,
+         dim3((1u << (LogN - Bits)) / kSpreadColumns<Bits>, args.polys, limbs),
+         kSpreadThreads<Bits>, 0, args, scales, spread);
 }
 
 // The driver then waits for each launch: the first part would wait for ever for those after it.

@@ -10,30 +10,20 @@ namespace crenel::backend::cuda {
 // of spread_limbs after it: stores overlap with the transform of other tiles. Results go to the
 // targets only. The conversion after it may start its blocks as after column_inverse: all of this
 // kernel have begun by then, and none of them waits for more than other GPUs.
-//
-// Grid: x blocks, which take tiles in turn, as many as there are or fewer.
 template <u32 LogN>
 __global__ void __launch_bounds__(kSpreadThreads<kColumnBits<LogN>>,
                                   kNttBlocksPerSm* kColumnThreads<kColumnBits<LogN>> /
                                       kSpreadThreads<kColumnBits<LogN>>)
     column_inverse_spread(const __grid_constant__ TransformArgs args, const InverseScale* scales,
                           const __grid_constant__ SpreadArgs spread) {
-  constexpr u32 kColumns = kSpreadColumns<kColumnBits<LogN>>;
-  constexpr u32 kTiles = (1u << (LogN - kColumnBits<LogN>)) / kColumns;
-  const u32 tiles = kTiles * args.polys * spread.limbs;
-  for (u32 n = blockIdx.x; n < tiles; n += gridDim.x) {
-    if (n != blockIdx.x) __syncthreads();  // all are done with the tile before
-    const u32 poly = n / kTiles;
-    inverse_columns<LogN, InverseTail::shifted, kColumns>(
-        args, {n % kTiles, poly % args.polys, spread.limbs - 1 - poly / args.polys}, scales,
-        [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread]) {
-          for (u32 t = 0; t < spread.targets; ++t) {
-            u32* to = spread.to[t].limb(b, c, spread.position.at[limb], LogN) + first;
+  inverse_columns<LogN, InverseTail::shifted, kSpreadColumns<kColumnBits<LogN>>>(
+      args, scales, [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread]) {
+        for (u32 t = 0; t < spread.targets; ++t) {
+          u32* to = spread.to[t].limb(b, c, spread.position.at[limb], LogN) + first;
 #pragma unroll
-            for (u32 e = 0; e < kPerThread; ++e) to[e << kColumnStep<LogN>] = x[e];
-          }
-        });
-  }
+          for (u32 e = 0; e < kPerThread; ++e) to[e << kColumnStep<LogN>] = x[e];
+        }
+      });
   meet(spread);
 }
 

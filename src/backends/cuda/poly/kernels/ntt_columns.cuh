@@ -75,22 +75,17 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
 template <u32 LogN>
 inline constexpr u32 kColumnStep = kColumnBits<LogN> - 4 + kRowBits<LogN>;
 
-/// A tile of columns of a polynomial's limb.
-struct ColumnPlace {
-  u32 tile, poly, limb;
-};
-
-// The inverse pass of a tile with the wait for the launch before it, all but its stores:
+// The inverse pass of a block with the wait for the launch before it, all but its stores:
 // store(limb, batch, component, first, x) of each thread, whose value x[e] belongs to coefficient
 // first + (e << kColumnStep<LogN>) of the limb.
 template <u32 LogN, InverseTail Tail, u32 Columns, class Store>
-__device__ __forceinline__ void inverse_columns(const TransformArgs& args, const ColumnPlace& at,
+__device__ __forceinline__ void inverse_columns(const TransformArgs& args,
                                                 const InverseScale* scales, const Store& store) {
   constexpr u32 Bits = kColumnBits<LogN>, kRow = kRowBits<LogN>, kHigh = Bits - 4;
   __shared__ u32 tile[kColumnTileWords<Bits, Columns>];
   __shared__ __align__(16) uint2 heap[1u << Bits];
-  const u32 limb = at.limb;
-  const u32 b = at.poly / args.components, c = at.poly % args.components;
+  const u32 limb = gridDim.z - 1 - blockIdx.z;
+  const u32 b = blockIdx.y / args.components, c = blockIdx.y % args.components;
   const u32 id = args.prime.at[limb];
   const PrimeConstants& m = args.primes[id];
   const u32 q = m.q;
@@ -99,7 +94,7 @@ __device__ __forceinline__ void inverse_columns(const TransformArgs& args, const
   begin_kernel();  // after the tables, which no kernel writes
   if (args.early != 0) release_next();
   const u32 lane = threadIdx.x % Columns, group = threadIdx.x / Columns;
-  const u32 column = at.tile * Columns + lane;
+  const u32 column = blockIdx.x * Columns + lane;
   const u32* from = args.in.limb(b, c, args.in_position.at[limb], LogN) + column;
   u32 x[kPerThread];
 #pragma unroll
@@ -125,8 +120,7 @@ template <u32 LogN, InverseTail Tail>
 __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
     column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
   inverse_columns<LogN, Tail, kTileColumns<kColumnBits<LogN>>>(
-      args, {blockIdx.x, blockIdx.y, gridDim.z - 1 - blockIdx.z}, scales,
-      [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread]) {
+      args, scales, [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread]) {
         u32* to = args.out.limb(b, c, limb, LogN) + first;
 #pragma unroll
         for (u32 e = 0; e < kPerThread; ++e) to[e << kColumnStep<LogN>] = x[e];

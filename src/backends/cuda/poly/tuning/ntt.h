@@ -20,10 +20,6 @@ constexpr u32 tile_columns(u32 bits) { return bits == 5 ? 32 : 4096u >> bits; }
 /// H200 took nearly as long for an exchange as by a kernel of its own that stores more at once,
 /// though that one hides nothing (docs/notes/2026-11-26-several-gpus.md).
 constexpr u32 spread_columns(u32 bits) { return tile_columns(bits) < 32 ? 32 : tile_columns(bits); }
-/// Blocks of that pass beside other work (device::Beside), which take tiles in turn: links take
-/// what a quarter of the multiprocessors give (a block 32 KiB in about 3 us, 10 GB/s of the 325),
-/// and those that wait for links keep the place of others. Other numbers were not tried.
-inline constexpr u32 kBesideBlocks = 48;
 /// Rows of a block of the row pass of `bits` stages.
 constexpr u32 tile_rows(u32 bits) { return bits <= 6 ? 32 : 4096u >> bits; }
 
