@@ -89,9 +89,13 @@ void CudaTorusKernels::prepare_bundles() {
   if (device_->dry()) return;
   const DeviceGuard guard(device_->index());
   allow_products();
-  for (const BundleForm* form : forms_)
+  // All that there is: a kernel of any degree serves other contexts, which need more than this one.
+  for (const BundleForm* form : forms_) {
+    cudaFuncAttributes attributes = {};
+    CRENEL_CUDA_TRY(cudaFuncGetAttributes(&attributes, form->kernel));
     CRENEL_CUDA_TRY(cudaFuncSetAttribute(form->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         static_cast<int>(form->shared_bytes(plan()))));
+                                         static_cast<int>(shared - attributes.sharedSizeBytes)));
+  }
 }
 
 std::vector<device::RotationShape> CudaTorusKernels::bundle_shapes() const {
