@@ -143,6 +143,19 @@ TEST_P(TfheGroups, OneSwitchServesAllOutputs) {
   EXPECT_EQ(w.client.decrypt(out), expected);
 }
 
+// Kernels that serve any degree are those of all contexts: one that needs less is made in between.
+TEST_P(TfheGroups, ContextsOfSmallerSetsChangeNothing) {
+  Rng rng = test_rng();
+  TfheWorld& w = world("toy-lut4g4");
+  const Messages m = random_messages(rng, 3, 4);
+  const tfhe::Lut f = random_lut(rng);
+  Messages expected;
+  for (const u64 x : m) expected.push_back(f.table[x]);
+  const auto a = w.client.encrypt(m);
+  const Context smaller(Params::preset("toy-packed", true).with_slots(tfhe::SlotCount(1)), device_);
+  EXPECT_EQ(w.client.decrypt(w.ev.lut(a, f)), expected);
+}
+
 TEST_P(TfheGroups, WhatTheyLackIsRefused) {
   TfheWorld& w = world("toy-lut4g4");
   EXPECT_THROW(w.client.evaluation_keys({.packing = true}), UnsupportedError);
