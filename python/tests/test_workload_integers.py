@@ -295,3 +295,17 @@ def test_what_would_be_wrong_without_a_word_is_refused(world):
     for text in ("age > 4 # and z > 1", "-" * 4000 + "1 < age", "age < 1 or " * 500 + "age < 1"):
         with pytest.raises(ParameterError):
             condition.parse(text)
+
+
+def test_steps_of_the_server(tmp_path, capsys):
+    """Those of the set on a CPU; what is asked for; what cannot be is refused before anything is written."""
+    file = tmp_path / "record.json"
+    call = ["workload", "transfer", "--device", "cpu", "--bits", "4", "--pairs", "1", "--repeats", "0"]
+    for more in ([], ["--steps", "2"], ["--steps", "automatic"]):
+        assert main([*call, "--set", "toy-lut4g4", *more, "--json", str(file)]) == 0
+        assert json.loads(file.read_text())["results"][0]["bits_a_step"] == [2]
+        file.unlink()
+    for wrong in (["--set", "toy-lut4", "--steps", "2"], ["--set", "toy-lut4g4", "--steps", "two"]):
+        assert main([*call, *wrong, "--json", str(file)]) != 0
+        assert not file.exists()
+    assert "steps 'two', expected integers by commas, or automatic" in capsys.readouterr().err

@@ -9,11 +9,12 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
+from crenel.cli.steps import steps_of
 from crenel.errors import InsecureParametersWarning, ParameterError
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def integers(
     ev = context.evaluator(
         client.evaluation_keys(),
         circuits=circuits,  # type: ignore[arg-type]
-        steps=_steps(steps),
+        steps=steps_of(steps),
     )
     rng = np.random.default_rng(seed)
     bootstrap = _seconds_of_a_bootstrap(ev, client, size)
@@ -178,17 +179,6 @@ def _facts(parameters: str, ev: Evaluator) -> dict[str, Any]:
         "predicted_by": asdict(measured()),
         "predicted_rate_of": MANY,
     }
-
-
-def _steps(text: str) -> list[int] | Literal["automatic"]:
-    if text == "automatic":
-        return "automatic"
-    try:
-        return [int(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise ParameterError(
-            f"steps '{text}', expected integers by commas, or automatic", {"steps": text}
-        ) from None
 
 
 def _seconds_of_a_bootstrap(ev: Evaluator, client: Client, size: int) -> float:

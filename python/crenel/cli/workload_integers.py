@@ -29,6 +29,13 @@ Seed = Annotated[int, typer.Option(help="Of the values; each warm call has the n
 Repeats = Annotated[
     int, typer.Option(help="Warm calls after the first, each on inputs of its own, decrypted and compared.")
 ]
+Steps = Annotated[
+    str,
+    typer.Option(
+        help="Secret bits a step that the server chooses from by batch: by commas, or automatic; default "
+        "automatic on GPUs for sets with groups, the set's own elsewhere."
+    ),
+]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the record to a new file.")]
 
 
@@ -41,12 +48,13 @@ def transfer(
     device: Device = "auto",
     seed: Seed = 1,
     repeats: Repeats = 1,
+    steps: Steps = "",
     file: Json = None,
 ) -> None:
     """Move encrypted amounts between encrypted balances where these suffice, and compare with the clear."""
     from crenel.workloads.integers.measure import run_transfer
 
-    session = _session(parameters, device, repeats, file)
+    session = _session(parameters, device, repeats, steps, file)
     _finish(run_transfer(session, pairs, bits, seed), session, file)
 
 
@@ -59,6 +67,7 @@ def search(
     device: Device = "auto",
     seed: Annotated[int, typer.Option(help="Of how far warm calls turn the text.", min=0)] = 1,
     repeats: Repeats = 1,
+    steps: Steps = "",
     file: Json = None,
 ) -> None:
     """Find a pattern in an encrypted text: all places, how often, the first; and compare with the clear."""
@@ -79,7 +88,7 @@ def search(
             "many",
             {"pattern": len(pattern.encode()), "text": len(content)},
         )
-    session = _session(parameters, device, repeats, file)
+    session = _session(parameters, device, repeats, steps, file)
     _finish(run_search(session, content, pattern.encode(), hide_pattern, seed), session, file)
 
 
@@ -97,6 +106,7 @@ def rows(
     device: Device = "auto",
     seed: Seed = 1,
     repeats: Repeats = 1,
+    steps: Steps = "",
     file: Json = None,
 ) -> None:
     """Rows of an encrypted table where a condition holds, their number and a sum; compared with the clear."""
@@ -114,7 +124,7 @@ def rows(
     constants(condition, table)  # refused before keys are made
     for name in sorted(condition.columns) + ([summed] if summed else []):
         table.column(name)
-    session = _session(parameters, device, repeats, file)
+    session = _session(parameters, device, repeats, steps, file)
     _finish(run_filter(session, table, condition.text, summed, hide_query, seed), session, file)
 
 
@@ -137,9 +147,10 @@ def aes(
     raise typer.Exit(run(device=device, cipher="aes", blocks=blocks, rounds=rounds or None, params=params))
 
 
-def _session(parameters: str, device: str, repeats: int, file: Path | None) -> Session:
+def _session(parameters: str, device: str, repeats: int, steps: str, file: Path | None) -> Session:
     import crenel
     from crenel.cli.output import expect_new
+    from crenel.cli.steps import steps_of
     from crenel.workloads.integers.session import Session
     from crenel.workloads.report import Report
 
@@ -147,7 +158,8 @@ def _session(parameters: str, device: str, repeats: int, file: Path | None) -> S
     report, info = Report(), crenel.device_info(device)
     if not parameters and info.kind != "cuda":
         report.line(f"{QUICK}: INSECURE, so that this ends soon; --set {ON_GPU} is for real data")
-    return Session(parameters or (ON_GPU if info.kind == "cuda" else QUICK), device, report, repeats)
+    name = parameters or (ON_GPU if info.kind == "cuda" else QUICK)
+    return Session(name, device, report, repeats, steps_of(steps) if steps else None)
 
 
 def _finish(outcome: Outcome, session: Session, file: Path | None) -> None:

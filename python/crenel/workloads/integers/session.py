@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class Outcome:
     """Of the first call; every warm one has the next number."""
     wrong_seeds: list[int] = field(default_factory=list)
     """Of the calls whose results differ from the clear."""
+    bits_a_step: list[int] = field(default_factory=list)
+    """Of the secret, that the server's rotations took by batch; none for sets without groups."""
     warm_calls: int = 0
     """Calls after the first, with the same evaluator, each on inputs of its own."""
     warm_seconds: float | None = None
@@ -78,15 +80,25 @@ class Session:
     """A client with keys and a server's evaluator that were made by bytes, and what both count.
 
     repeats : warm calls after the first, 0 to MOST_REPEATS
+    steps : as `tfhe.Context.evaluator` takes them; None: 'automatic' on a GPU for a set with groups, else
+        the set's own
 
-    Raises ParameterError for other repeats and for sets that have no integers.
+    Raises ParameterError for other repeats and for sets that have no integers, and what the evaluator raises
+    for steps.
     """
 
-    def __init__(self, params: str, device: str, report: Report, repeats: int = 1) -> None:
+    def __init__(
+        self,
+        params: str,
+        device: str,
+        report: Report,
+        repeats: int = 1,
+        steps: Sequence[int] | Literal["automatic"] | None = None,
+    ) -> None:
         if not isinstance(repeats, int) or not 0 <= repeats <= MOST_REPEATS:
             raise ParameterError(f"repeats = {repeats}, expected 0 to {MOST_REPEATS}", {"repeats": repeats})
         self.repeats = repeats
-        crenel.device_info(device)  # refuse at once what cannot be had
+        info = crenel.device_info(device)  # refuse at once what cannot be had
         self.report = report
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InsecureParametersWarning)
@@ -96,12 +108,14 @@ class Session:
                     f"'{params}' is no set for integers, expected one for tables such as lut4-128",
                     {"params": params},
                 )
+            if steps is None:
+                steps = "automatic" if info.kind == "cuda" and chosen.numbers["key_group"] else ()
             self.context = tfhe.Context(chosen, device=device)
         with report.step("client: keys"):
             self.client = self.context.keygen()
             keys = self.client.evaluation_keys().to_bytes()
         with report.step("server: read the keys"):
-            self.ev = self.context.evaluator(self.context.evaluation_keys_from_bytes(keys))
+            self.ev = self.context.evaluator(self.context.evaluation_keys_from_bytes(keys), steps=steps)
         self.key_bytes = len(keys)
         self.call = Call(0, 0)
 
@@ -165,13 +179,16 @@ class Session:
         found = Outcome(
             workload, first.what, self.context.params.name, not wrong,
             first.seconds, first.bootstraps, first.sent, first.received, self.key_bytes,
-            dict(self.report.times), seed, wrong, len(warm),
+            dict(self.report.times), seed, wrong, list(self.ev.steps), len(warm),
         )  # fmt: skip
         if warm:
             quartiles = np.quantile([c.seconds for c in warm], [0.25, 0.5, 0.75]).tolist()
             found.warm_q1_seconds, found.warm_seconds, found.warm_q3_seconds = quartiles
         self._say(found)
         return found
+
+    def _taken(self) -> str:
+        return f", steps of {' and '.join(map(str, self.ev.steps))} bits" if self.ev.steps else ""
 
     def _say(self, found: Outcome) -> None:
         p, seeds = self.context.params, f"{found.seed}"
@@ -190,7 +207,7 @@ class Session:
         self.report.facts(
             [
                 ("computed on", f"{self.context.device.name} ({self.context.device.description})"),
-                ("parameters", f"{p.name}: {p.security_bits:.0f} bits of security"),
+                ("parameters", f"{p.name}: {p.security_bits:.0f} bits of security{self._taken()}"),
                 (
                     "bytes sent, received",
                     f"{found.sent_bytes:,}, {found.received_bytes:,}; keys {found.key_bytes:,}",
