@@ -75,6 +75,21 @@ def test_records_go_as_operands_do(world, rng, name):
     assert (keys.relinearisation, keys.conjugate) == (relinearised, name == "conjugate")
 
 
+def test_keys_for_aligned_levels_come_when_asked_for(rng):
+    with pytest.warns(ckks.InsecureParametersWarning):
+        params = ckks.preset("toy-boot40", allow_insecure=True)
+    client = ckks.Context(params, device="cpu").keygen()
+    c = client.encrypt(rng.uniform(-1, 1, 8), slots=8)
+
+    def program(a):
+        return (a * a).rotate(1)
+
+    found = ckks.needs(program, params, c)
+    plain, aligned = ckks.keys_for(client, program, c), ckks.keys_for(client, program, c, aligned=True)
+    assert (plain.aligned_rotations, aligned.aligned_rotations) == ([], [1])
+    assert [k.nbytes for k in (plain, aligned)] == [found.key_bytes(params, aligned=a) for a in (False, True)]
+
+
 def test_sums_take_powers_of_two(world):
     found = ckks.needs(lambda a: a.sum(), world.params, np.ones(60))
     assert found.rotations == [1, 2, 4, 8, 16, 32]

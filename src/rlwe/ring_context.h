@@ -59,7 +59,8 @@ struct Chain {
       w = {std::min(w.begin, windows[l].begin), std::max(w.end, windows[l].end)};
     return w;
   }
-  u32 dnum() const { return (chain_limbs + alpha - 1) / alpha; }
+  /// The same of keys for ordinary levels.
+  u32 dnum() const { return dnum(0); }
 };
 
 /// What a switching key has of a chain that serves the levels up to one.

@@ -54,13 +54,17 @@ def needs(program: Callable[..., object], params: Params, *inputs: Input) -> Nee
     )
 
 
-def keys_for(client: Client, program: Callable[..., object], *inputs: Input) -> EvaluationKeys:
-    """The evaluation keys that ``program(*inputs)`` needs, and no others: ``needs(...).keys(client)``.
+def keys_for(
+    client: Client, program: Callable[..., object], *inputs: Input, aligned: bool = False
+) -> EvaluationKeys:
+    """The evaluation keys that ``program(*inputs)`` needs, and no others: ``needs(...).keys(client)``; with
+    `aligned` those for aligned levels beside them (`Client.evaluation_keys`).
 
     Each serves the levels up to the highest that the program uses it at. Keys of several programs are those
     of the union of their needs: ``(needs(f, params, a) | needs(g, params, b)).keys(client)``.
     """
-    return needs(program, instance(client, Client, "client").context.params, *inputs).keys(client)
+    found = needs(program, instance(client, Client, "client").context.params, *inputs)
+    return found.keys(client, aligned=aligned)
 
 
 def _recorded(recorder: Recorder, given: object) -> Recorded | Array:

@@ -80,9 +80,12 @@ class Needs:
             max(self.depth, other.depth),
         )
 
-    def keys(self, client: Client, progress: bool | Callback | None = None) -> EvaluationKeys:
+    def keys(
+        self, client: Client, progress: bool | Callback | None = None, aligned: bool = False
+    ) -> EvaluationKeys:
         """Exactly these keys, each for the levels up to the highest that it is used at; those of a bootstrap
-        for what it needs, and for every normal level.
+        for what it needs, and for every normal level. `aligned`: beside each one for the aligned levels too,
+        as `Client.evaluation_keys` makes them.
 
         Raises what `Client.evaluation_keys` raises."""
         return client.evaluation_keys(
@@ -91,10 +94,11 @@ class Needs:
             relinearisation=self.relinearisation,
             bootstrap=self.bootstraps,
             max_level=_higher(self.conjugation_level, self.relinearisation_level),
+            aligned=aligned,
             progress=progress,
         )
 
-    def key_bytes(self, params: Params) -> int:
+    def key_bytes(self, params: Params, aligned: bool = False) -> int:
         """Bytes of `keys` on the device, exactly, without a client."""
         return params.key_bytes(
             rotations=self.rotation_levels,
@@ -102,6 +106,7 @@ class Needs:
             relinearisation=self.relinearisation,
             bootstrap=self.bootstraps,
             max_level=_higher(self.conjugation_level, self.relinearisation_level),
+            aligned=aligned,
         )
 
 

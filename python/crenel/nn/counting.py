@@ -193,13 +193,13 @@ class Demand:
     key_bytes: int
     """Of the evaluation keys, on the device."""
 
-    def check(self, keys: ckks.EvaluationKeys) -> None:
+    def check(self, keys: ckks.EvaluationKeys, params: ckks.Params) -> None:
         """Raises KeyMissingError naming every key that is missing or serves too low a level; those of
         bootstraps are for the bootstrapper to find."""
-        missing = {k: level for k, level in self.rotations.items() if _level(keys, k) < level}
+        missing = {k: level for k, level in self.rotations.items() if not _serves(keys, k, level, params)}
         short = [f"{k} to level {level}" for k, level in missing.items()]
         needed = self.relinearisation
-        if needed is not None and _level(keys, "relinearisation") < needed:
+        if needed is not None and not _serves(keys, "relinearisation", needed, params):
             short.append(f"relinearisation to level {needed}")
         if short:
             raise KeyMissingError(
@@ -209,10 +209,16 @@ class Demand:
             )
 
 
-def _level(keys: ckks.EvaluationKeys, key: int | Literal["relinearisation"]) -> int:
-    """Highest level that a key serves; -1 without it."""
-    level = keys.level_of(key)
-    return -1 if level is None else level
+def _serves(
+    keys: ckks.EvaluationKeys, key: int | Literal["relinearisation"], level: int, params: ckks.Params
+) -> bool:
+    """Can it be used at all levels up to one? Beside a key for aligned levels the plain one, as bootstraps
+    ask for it, may end below the highest of these."""
+    plain, aligned = keys.level_of(key), keys.level_of(key, aligned=True)
+    above = range(0 if plain is None else plain + 1, level + 1)
+    return all(
+        aligned is not None and each <= aligned and params.highest_aligned(each) == each for each in above
+    )
 
 
 def _sorted(boots: Iterable[Boot]) -> tuple[Boot, ...]:

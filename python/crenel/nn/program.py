@@ -346,7 +346,7 @@ class Server:
             if error.fields.get("where") != "params_id":
                 raise
             raise StateError(f"keys of parameters {error.fields['found']}", error.fields) from None
-        program.demand.check(evaluator.keys)  # before weights are encoded
+        program.demand.check(evaluator.keys, program.params)  # before weights are encoded
         return cls._without_keys(program, context, staged).with_keys(evaluator.keys)
 
     @classmethod
@@ -371,7 +371,7 @@ class Server:
         of another context.
         """
         evaluator = self.context.evaluator(keys)
-        self.program.demand.check(keys)
+        self.program.demand.check(keys, self.program.params)
         boots = {
             boot: self.context.bootstrapper(keys, boot.options()) for boot in self.program.demand.bootstraps
         }

@@ -43,15 +43,22 @@ def _curve(name: str, title: str, chart: Lines, found: list[str]) -> Curve | Non
 
 
 def slots(results: Results) -> Curve | None:
-    """Bootstrapping by the slots of its message."""
-    points: Points = {}
-    files = []
+    """Bootstrapping by the slots of its message: a curve is of one record, the newest with several sizes, so
+    that all its points were made in one way."""
+    runs: dict[tuple[str, str], list[Found]] = {}
     for f in results.rows("boot", params="boot40", keys="hoisted", batch=1, graph=True):
         if "message" in f.row:
-            points.setdefault(f"{f.row['message']}, {f.device}", []).append(
-                (f.row["slots"], f.row["latency_us"] / 1e3)
-            )
-            files.append(f.file)
+            first = "SlotToCoeff first, " if f.row.get("order") == "slot_to_coeff_first" else ""
+            runs.setdefault((f"{f.row['message']}, {first}{f.device}", f.file), []).append(f)
+    last: dict[str, list[Found]] = {}
+    for (series, _), own in runs.items():
+        several = len({f.row["slots"] for f in own}) > 1
+        if several and (series not in last or own[0].date > last[series][0].date):
+            last[series] = own
+    points = {
+        series: [(f.row["slots"], f.row["latency_us"] / 1e3) for f in own] for series, own in last.items()
+    }
+    files = [f.file for own in last.values() for f in own]
     chart = Lines("bootstrapping by slots, boot40", "slots", "ms", points, logx=2)
     return _curve("slots", "Bootstrapping by slots", chart, files)
 

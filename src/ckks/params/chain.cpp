@@ -70,10 +70,6 @@ rlwe::Chain chain_of(const Params& params) {
   return chain;
 }
 
-std::optional<u32> Params::highest_aligned(u32 level) const {
-  return chain_of(*this).highest_aligned(level);
-}
-
 bool Params::is_short_base(u32 level) const {
   const u32 bottom = normal_top_level(), top = max_level();
   if (level >= bottom || bottom == top || alpha() == 0) return false;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "ckks/params/base_conversion.h"
+#include "ckks/params/chain.h"
 #include "ckks/params/preset_tables.h"
 #include "ckks/params/scales.h"
 #include "ckks/params/security.h"
@@ -18,6 +19,7 @@ struct Params::State {
   Spec spec;
   std::vector<u64> primes;
   std::vector<double> scales, ratios, log_q;
+  std::vector<std::optional<u32>> highest_aligned;  ///< by level
   double log_p = 0, log_pq = 0, security_bits = 0, scale_deviation = 0;
   bool insecure = false;
   std::string id;
@@ -103,7 +105,11 @@ Params Params::from_spec(Spec spec, bool allow_insecure) {
   state->insecure = state->security_bits < 128;
   state->id = content_hash(spec);
   state->spec = std::move(spec);
-  return Params(std::move(state));
+  const Params params(state);
+  const rlwe::Chain chain = chain_of(params);
+  for (u32 level = 0; level <= params.max_level(); ++level)
+    state->highest_aligned.push_back(chain.highest_aligned(level));
+  return params;
 }
 
 Params Params::preset(const std::string& name, bool allow_insecure) {
@@ -147,6 +153,9 @@ u32 Params::max_level() const { return static_cast<u32>(state_->spec.levels.size
 u32 Params::normal_top_level() const { return state_->spec.normal_top_level; }
 u32 Params::alpha() const { return static_cast<u32>(state_->spec.auxiliary.size()); }
 u32 Params::dnum() const { return (chain_limbs() + alpha() - 1) / alpha(); }
+std::optional<u32> Params::highest_aligned(u32 level) const {
+  return state_->highest_aligned[std::min(level, max_level())];
+}
 u32 Params::chain_limbs() const {
   return static_cast<u32>(state_->spec.main.size() + state_->spec.terminal.size());
 }
