@@ -112,7 +112,7 @@ void bind_class(nb::module_& m) {
            }),
            "name"_a = "auto", "optimisations"_a = nb::none(),
            "Open 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the first GPU when there is one,\n"
-           "else the CPU), or a model of a GPU, 'cuda:dry' or 'cuda:dry:<index>', which only "
+           "else the CPU), a part of a GPU's multiprocessors ('cuda:0/1of2'), or a model of a GPU, 'cuda:dry' or 'cuda:dry:<index>', which only "
            "states\n"
            "its launches; or several as one, joined by + ('cuda:0+1'), which divide the limbs of\n"
            "every polynomial (docs/guide/gpus.md); with the optimisations that are wanted: None: "

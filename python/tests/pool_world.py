@@ -12,12 +12,13 @@ import crenel
 
 
 def pool_devices() -> list[list[str]]:
-    """Three times the CPU, and every GPU, one alone twice; CRENEL_DEVICES picks."""
+    """Three times the CPU, every GPU, one alone twice, and the halves of one; CRENEL_DEVICES picks."""
     wanted = [name for name in os.environ.get("CRENEL_DEVICES", "").split(",") if name]
     gpus = [name for name in wanted if name.startswith("cuda")]
     if not wanted:
         gpus = [info.name for info in crenel.devices() if info.kind == "cuda"]
-    return [["cpu"] * 3, gpus if len(gpus) > 1 else (gpus or ["cuda:0"]) * 2]
+    first = gpus[0] if gpus else "cuda:0"
+    return [["cpu"] * 3, gpus if len(gpus) > 1 else [first] * 2, [f"{first}/1of2", f"{first}/2of2"]]
 
 
 def require(names: list[str]) -> None:

@@ -46,10 +46,17 @@ class Backend : public Device {
 /// Factories, each defined by its backend folder and named only in registry.cpp.
 std::shared_ptr<Backend> make_ref_device();
 std::shared_ptr<Backend> make_cpu_device();
-/// Throws DeviceError when there is no such GPU.
-std::shared_ptr<Backend> make_cuda_device(int index);
+/// Of a GPU's multiprocessors: part `part`, from 1 on, of `parts` equal ones; of 0 all of them.
+struct GpuPart {
+  u32 part = 0, parts = 0;
+  /// As a device's name ends: "/1of2".
+  std::string text() const { return parts == 0 ? "" : cat("/", part, "of", parts); }
+};
+/// Throws DeviceError when there is no such GPU or part, UnsupportedError where its driver has no
+/// parts.
+std::shared_ptr<Backend> make_cuda_device(int index, GpuPart part = {});
 /// The model of a GPU that executes nothing; throws DeviceError in a build without CUDA.
-std::shared_ptr<Backend> make_dry_cuda_device();
+std::shared_ptr<Backend> make_dry_cuda_device(GpuPart part = {});
 int cuda_device_count() noexcept;
 /// "" or why a GPU that there may be is out of reach: a fork took it.
 std::string cuda_lost_reason();

@@ -22,6 +22,24 @@ std::optional<int> index_after(const std::string& name, const std::string& prefi
   return index;
 }
 
+// "/1of2" at the end of a name: the part, and the name without it.
+std::optional<GpuPart> part_at_end(std::string& name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string::npos) return GpuPart{};
+  const auto read = [](const char* begin, const char* end, u32& value) {
+    const auto [stop, error] = std::from_chars(begin, end, value);
+    return error == std::errc() && stop == end && value >= 1 && value <= 1024;
+  };
+  const std::string text = name.substr(slash + 1);
+  const std::size_t of = text.find("of");
+  GpuPart part;
+  if (of == std::string::npos || !read(text.data(), text.data() + of, part.part) ||
+      !read(text.data() + of + 2, text.data() + text.size(), part.parts) || part.part > part.parts)
+    return std::nullopt;
+  name.resize(slash);
+  return part;
+}
+
 constexpr int kDryGpus = 1024;  // their addresses are told apart (backends/cuda/dry.cu)
 
 #if !defined(CRENEL_CLIENT_ONLY)
@@ -45,7 +63,14 @@ std::vector<std::string> names_of_parts(const std::string& name) {
 
 std::shared_ptr<Device> open_parts(const std::string& name) {
   std::vector<std::shared_ptr<Device>> parts;
-  for (const std::string& part : names_of_parts(name)) parts.push_back(open(part));
+  for (const std::string& part : names_of_parts(name)) {
+    // its kernels wait for those of other GPUs, and would have to be there together
+    if (part.find('/') != std::string::npos)
+      throw DeviceError(
+          cat("device \"", name, "\": part \"", part, "\", expected whole GPUs to be joined by +"),
+          {{"device", name}});
+    parts.push_back(open(part));
+  }
   return make_split_device(name, std::move(parts));
 }
 #endif
@@ -80,15 +105,19 @@ std::shared_ptr<Device> open(const std::string& name) {
 #endif
   if (const auto index = index_after(name, "cuda:dry:", kDryGpus - 1))
     return make_dry_cuda_device(*index);
+  std::string whole = name;
+  const std::optional<GpuPart> part = part_at_end(whole);
+  if (part && whole == "cuda:dry") return make_dry_cuda_device(*part);
   const auto index =
-      name == "cuda" ? 0 : index_after(name, "cuda:", std::numeric_limits<int>::max());
-  if (!index)
+      whole == "cuda" ? 0 : index_after(whole, "cuda:", std::numeric_limits<int>::max());
+  if (!index || !part)
     throw DeviceError(
         cat("device \"", name,
-            "\", expected \"ref\", \"cpu\", \"cuda\", \"cuda:<index>\", \"cuda:dry\", "
+            "\", expected \"ref\", \"cpu\", \"cuda\", \"cuda:<index>\", a part of its "
+            "multiprocessors such as \"cuda:<index>/1of2\", \"cuda:dry\", "
             "\"cuda:dry:<index>\", \"auto\" or several joined by +"),
         {{"device", name}});
-  return make_cuda_device(*index);
+  return make_cuda_device(*index, *part);
 }
 
 std::vector<DeviceInfo> available() {

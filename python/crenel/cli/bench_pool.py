@@ -32,6 +32,12 @@ def pool(
     each: Annotated[int, typer.Option(help="Bootstraps of CKKS a device.", min=1)] = 32,
     together: Annotated[str, typer.Option(help="Bootstraps of one call, by commas.")] = "1,4",
     size: Annotated[int, typer.Option(help="Gates of TFHE a device.", min=1)] = 32768,
+    against: Annotated[
+        str,
+        typer.Option(
+            help="The one device to compare with, such as the whole of a GPU whose parts are a pool."
+        ),
+    ] = "",
     repeats: Annotated[int, typer.Option(help="Times that each is measured; medians are told.", min=1)] = 5,
     seed: Annotated[int, typer.Option(help="Of the messages.", min=0)] = 1,
     allow_insecure: Annotated[bool, typer.Option(help="Take toy sets too.")] = False,
@@ -54,12 +60,12 @@ def pool(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureParametersWarning)
         if parameters != "none":
-            found, made = _ckks(names, parameters, each, steps, repeats, seed, allow_insecure)
+            found, made = _ckks(names, against, parameters, each, steps, repeats, seed, allow_insecure)
             results += found
             described, first = made.describe(), made.pool.devices[0]
             del made  # its keys make room for those of the gates
         if gates != "none":
-            found, gate_pool = _tfhe(names, gates, size, repeats, seed, allow_insecure)
+            found, gate_pool = _tfhe(names, against, gates, size, repeats, seed, allow_insecure)
             results += found
             first = first or gate_pool.devices[0]
             described = described or gate_pool.describe()
@@ -72,7 +78,8 @@ def pool(
         if "copies" in r:
             print(_copies(r))
     if file is not None:
-        write_record(file, record("pool", provenance(first, command_line()), results, devices=names))
+        more = {"against": against} if against else {}
+        write_record(file, record("pool", provenance(first, command_line()), results, devices=names, **more))
     raise typer.Exit(1 if any(r.get("same_bits") is False for r in results) else 0)
 
 
@@ -131,9 +138,16 @@ def _memory(pool: ckks.DevicePool | tfhe.DevicePool) -> list[Json]:
 
 
 def _ckks(
-    names: list[str], preset: str, each: int, steps: Sequence[int], repeats: int, seed: int, insecure: bool
+    names: list[str],
+    against: str,
+    preset: str,
+    each: int,
+    steps: Sequence[int],
+    repeats: int,
+    seed: int,
+    insecure: bool,
 ) -> tuple[list[Json], ckks.PoolEvaluator]:
-    from crenel import ckks
+    from crenel import _crenel, ckks
 
     params = ckks.preset(preset, allow_insecure=insecure)
     pool = ckks.DevicePool(params, names)
@@ -154,30 +168,36 @@ def _ckks(
     found, times = _timed(lambda: [home(c) for c in inputs], pool.synchronize, repeats)
     expected = [c.to_bytes() for c in found[: len(whole)]]  # of the library without a pool
     rows.append({**facts, "devices": 1, "together": None, **_measured(times, each, None), "same_bits": True})
+    groups = [(count, {}, boot.first(count)) for count in _counts(len(names))]
+    if against:
+        lone = ckks.DevicePool(params, [against])
+        other = lone.evaluator(_crenel.copy_to(lone.context, keys)).bootstrapper()
+        groups.insert(0, (1, {"device": lone.devices[0].name}, other))
     for step in steps:
         alone: float | None = None
-        for count in _counts(len(names)):
+        for count, where, some in groups:
             inputs = [whole[i % len(expected)] for i in range(each * count)]
-            some = boot.first(count)
+            if where:
+                inputs = [lone.context.ciphertext_from_bytes(c.to_bytes()) for c in inputs]
 
             def run(some: Any = some, inputs: Any = inputs, step: int = step) -> list[ckks.Ciphertext]:
                 return some(inputs, together=step)
 
-            found, times = _timed(run, pool.synchronize, repeats)
+            found, times = _timed(run, (lone if where else pool).synchronize, repeats)
             checked = range(0, len(found), max(1, len(found) // 8))
             same = all(found[i].to_bytes() == expected[i % len(expected)] for i in checked)
             measured = _measured(times, len(inputs), alone)
             alone = alone or measured["rate"]
-            rows.append({**facts, "devices": count, "together": step, **measured, "same_bits": same})
+            rows.append({**facts, **where, "devices": count, "together": step, **measured, "same_bits": same})
     if first is not None and ev.replication is not None:
         rows.append(_copied("keys", preset, first, ev.replication) | {"memory": _memory(pool)})
     return rows, ev
 
 
 def _tfhe(
-    names: list[str], preset: str, size: int, repeats: int, seed: int, insecure: bool
+    names: list[str], against: str, preset: str, size: int, repeats: int, seed: int, insecure: bool
 ) -> tuple[list[Json], tfhe.DevicePool]:
-    from crenel import tfhe
+    from crenel import _crenel, tfhe
 
     pool = tfhe.DevicePool(tfhe.preset(preset, allow_insecure=insecure), names)
     client = pool.context.keygen()
@@ -191,19 +211,27 @@ def _tfhe(
     rows: list[Json] = []
     alone: float | None = None
     single = b""
-    for count in _counts(len(names)):
-        some, some_a, some_b = ev.first(count), a[: size * count], b[: size * count]
+    groups = [(count, {}, ev.first(count)) for count in _counts(len(names))]
+    if against:
+        lone = tfhe.DevicePool(pool.params, [against])
+        copied = _crenel.copy_to(lone.context._context, keys)
+        groups.insert(0, (1, {"device": lone.devices[0].name}, lone.evaluator(copied, max_p_fail_log2=limit)))
+    for count, where, some in groups:
+        some_a, some_b = a[: size * count], b[: size * count]
+        if where:
+            some_a, some_b = (lone.context.ciphertext_from_bytes(x.to_bytes()) for x in (some_a, some_b))
 
         def run(some: Any = some, a: Any = some_a, b: Any = some_b) -> tfhe.Ciphertext:
             return some.nand(a, b)
 
-        found, times = _timed(run, pool.synchronize, repeats)
+        found, times = _timed(run, (lone if where else pool).synchronize, repeats)
         part = found[:size]
         single = single or part.to_bytes()
         measured = _measured(times, size * count, alone)
         alone = alone or measured["rate"]
-        exact = insecure or bool((client.decrypt(part) == ~(x[:size] & y[:size])).all())
-        facts = {"name": "nand", "params": preset, "params_id": pool.params.id, "devices": count}
+        home = pool.context.ciphertext_from_bytes(part.to_bytes()) if where else part
+        exact = insecure or bool((client.decrypt(home) == ~(x[:size] & y[:size])).all())
+        facts = {"name": "nand", "params": preset, "params_id": pool.params.id, **where, "devices": count}
         same = part.to_bytes() == single and exact
         rows.append({**facts, "together": None, **measured, "same_bits": same})
     rows.append(_copied("keys", preset, first, ev.replication) | {"memory": _memory(pool)})
@@ -212,7 +240,7 @@ def _tfhe(
 
 def _row(r: Json) -> list[str]:
     return [
-        *(r["name"], r["params"], str(r["devices"]), str(r["together"] or "-")),
+        *(r["name"], r["params"], r.get("device") or str(r["devices"]), str(r["together"] or "-")),
         *(f"{r['rate']:.1f}", f"{1e3 * r['seconds']:.2f}", f"{r['times_one_device']:.3f}"),
         "yes" if r["same_bits"] else "NO",
     ]

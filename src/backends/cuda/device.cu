@@ -27,19 +27,27 @@ std::string unusable_reason(int index) {
   return {};
 }
 
-GpuModel model_of(int index, const cudaDeviceProp& properties) {
-  return {index, properties.major, static_cast<u32>(properties.multiProcessorCount),
+u32 processors_of(const cudaDeviceProp& properties, const Share* share) {
+  return share != nullptr ? share->processors() : static_cast<u32>(properties.multiProcessorCount);
+}
+
+GpuModel model_of(int index, const cudaDeviceProp& properties, const Share* share) {
+  return {index, properties.major, processors_of(properties, share),
           properties.sharedMemPerBlockOptin, static_cast<std::size_t>(properties.l2CacheSize)};
 }
 
-device::DeviceInfo info_of(int index, const cudaDeviceProp& properties) {
+device::DeviceInfo info_of(const std::string& name, const cudaDeviceProp& properties,
+                           const Share* share) {
   device::DeviceInfo info;
   info.kind = device::Kind::cuda;
-  info.name = cat("cuda:", index);
+  info.name = name;
   info.description = cat(properties.name, ", compute capability ", properties.major, ".",
                          properties.minor, ", ", properties.totalGlobalMem >> 30, " GiB");
   info.memory_bytes = properties.totalGlobalMem;
-  info.processors = static_cast<u32>(properties.multiProcessorCount);
+  info.processors = processors_of(properties, share);
+  if (share != nullptr)
+    info.description +=
+        cat(", ", info.processors, " of its ", properties.multiProcessorCount, " multiprocessors");
   return info;
 }
 
@@ -51,8 +59,17 @@ cudaDeviceProp properties_of(int index) {
 
 }  // namespace
 
-GpuDevice::GpuDevice(int index)
-    : CudaDevice(model_of(index, properties_of(index)), info_of(index, properties_of(index))) {}
+GpuDevice::GpuDevice(int index, const std::string& name, std::unique_ptr<const Share> share)
+    : CudaDevice(model_of(index, properties_of(index), share.get()),
+                 info_of(name, properties_of(index), share.get())),
+      share_(std::move(share)) {}
+
+cudaStream_t GpuDevice::make_native_stream() const {
+  if (share_) return share_->make_stream();
+  cudaStream_t stream = nullptr;
+  CRENEL_CUDA_TRY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return stream;
+}
 
 std::shared_ptr<device::Stream> GpuDevice::make_stream() {
   expect_own_process();
@@ -154,10 +171,14 @@ int cuda_device_count() noexcept {
   return 0;
 }
 
-std::shared_ptr<Backend> make_cuda_device(int index) {
-  if (const std::string reason = crenel::backend::cuda::unusable_reason(index); !reason.empty())
-    throw DeviceError(cat("cuda:", index, ": ", reason), {{"device", cat("cuda:", index)}});
-  return std::make_shared<crenel::backend::cuda::GpuDevice>(index);
+std::shared_ptr<Backend> make_cuda_device(int index, GpuPart part) {
+  using namespace crenel::backend::cuda;
+  const std::string whole = cat("cuda:", index);
+  if (const std::string reason = unusable_reason(index); !reason.empty())
+    throw DeviceError(cat(whole, ": ", reason), {{"device", whole}});
+  if (part.parts == 0) return std::make_shared<GpuDevice>(index, whole);
+  return std::make_shared<GpuDevice>(index, whole + part.text(),
+                                     std::make_unique<const Share>(index, part.part, part.parts));
 }
 
 }  // namespace crenel::device

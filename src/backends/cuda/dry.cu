@@ -1,9 +1,10 @@
 // "cuda:dry": a model of an H200 that executes nothing. What is queued on it is only stated to the
 // account, so that any machine can say what a GPU would have to do. "cuda:dry:0", "cuda:dry:1", ...
-// are GPUs of one host.
+// are GPUs of one host, "cuda:dry/1of2" is a part of one.
 #include <map>
 #include <mutex>
 
+#include "backends/cuda/share_sizes.h"
 #include "backends/cuda/stream.h"
 #include "core/host_memory.h"
 #include "device/several.h"
@@ -15,10 +16,26 @@ constexpr GpuModel kModel = {kDry, 9, 132, 227 << 10, 50 << 20};
 constexpr u64 kMemory = u64(139) << 30;
 constexpr const char* kLimit = "free by the model";
 
-device::DeviceInfo dry_info(const std::string& name) {
-  return {device::Kind::cuda, name,
-          "model of an NVIDIA H200 that executes nothing, compute capability 9.0, 139 GiB", kMemory,
-          kModel.processors};
+// Throws DeviceError for a part that a GPU has no multiprocessors for.
+GpuModel model_of(device::GpuPart part) {
+  if (part.parts == 0) return kModel;
+  GpuModel model = kModel;
+  model.processors =
+      share_processors(kModel.processors, kModel.compute_major, part.part, part.parts);
+  if (model.processors == 0)
+    throw DeviceError(cat("cuda:dry", part.text(), ": ", part.parts, " parts of ",
+                          kModel.processors, " multiprocessors, expected at most ",
+                          kModel.processors / share_granule(kModel.compute_major)),
+                      {{"device", cat("cuda:dry", part.text())}, {"parts", part.parts}});
+  return model;
+}
+
+device::DeviceInfo dry_info(const std::string& name, const GpuModel& model) {
+  std::string description =
+      "model of an NVIDIA H200 that executes nothing, compute capability 9.0, 139 GiB";
+  if (model.processors != kModel.processors)
+    description += cat(", ", model.processors, " of its ", kModel.processors, " multiprocessors");
+  return {device::Kind::cuda, name, std::move(description), kMemory, model.processors};
 }
 
 class DryStream final : public CudaStream {
@@ -63,8 +80,8 @@ class DryStream final : public CudaStream {
 class DryDevice final : public CudaDevice {
  public:
   /// `number` keeps the addresses of several models apart.
-  DryDevice(const std::string& name, u64 number)
-      : CudaDevice(kModel, dry_info(name)), next_((u64(0xd) << 56) + (number << 44)) {}
+  DryDevice(const std::string& name, u64 number, const GpuModel& model = kModel)
+      : CudaDevice(model, dry_info(name, model)), next_((u64(0xd) << 56) + (number << 44)) {}
   std::shared_ptr<device::Stream> make_stream() override {
     return std::make_shared<DryStream>(std::static_pointer_cast<CudaDevice>(shared_from_this()));
   }
@@ -109,8 +126,9 @@ class DryDevice final : public CudaDevice {
 
 namespace crenel::device {
 
-std::shared_ptr<Backend> make_dry_cuda_device() {
-  return std::make_shared<crenel::backend::cuda::DryDevice>("cuda:dry", 0);
+std::shared_ptr<Backend> make_dry_cuda_device(GpuPart part) {
+  using namespace crenel::backend::cuda;
+  return std::make_shared<DryDevice>("cuda:dry" + part.text(), 0, model_of(part));
 }
 
 std::shared_ptr<Backend> make_dry_cuda_device(int index) {

@@ -3,22 +3,29 @@
 
 #include <span>
 
+#include "backends/cuda/share.h"
 #include "backends/cuda/stream.h"
 
 namespace crenel::backend::cuda {
 
 class GpuDevice final : public CudaDevice {
  public:
-  explicit GpuDevice(int index);
+  /// `share`: the part of it that kernels run on; null: all of it.
+  explicit GpuDevice(int index, const std::string& name, std::unique_ptr<const Share> share = {});
   std::shared_ptr<device::Stream> make_stream() override;
   void* allocate(std::size_t bytes) override;
   void deallocate(void* memory) noexcept override;
   device::MemoryUse memory() const override;
   device::MemoryLeft left() const override;
+  /// Of CUDA, to be destroyed by who asked; this GPU is current.
+  cudaStream_t make_native_stream() const;
 
  protected:
   void* allocate_host_bytes(std::size_t bytes) override;
   void deallocate_host_bytes(void* memory) noexcept override;
+
+ private:
+  std::unique_ptr<const Share> share_;
 };
 
 class GpuStream final : public CudaStream {

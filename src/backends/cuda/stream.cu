@@ -102,7 +102,7 @@ void CudaStream::state_copy(const char* name, std::size_t read, std::size_t writ
 
 GpuStream::GpuStream(const std::shared_ptr<CudaDevice>& device) : CudaStream(device) {
   const DeviceGuard guard(device_index());
-  CRENEL_CUDA_TRY(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking));
+  handle_ = static_cast<const GpuDevice&>(*device).make_native_stream();
 }
 
 GpuStream::~GpuStream() {
@@ -253,7 +253,7 @@ std::vector<std::unique_ptr<device::GraphExec>> GpuStream::record_all(
     bool capturing = false;
     explicit Scratch(GpuStream& s) : stream(s) {
       const DeviceGuard guard(s.device_index());
-      CRENEL_CUDA_TRY(cudaStreamCreateWithFlags(&s.recorded_, cudaStreamNonBlocking));
+      s.recorded_ = static_cast<const GpuDevice&>(s.device()).make_native_stream();
       s.joined_ = false;
     }
     ~Scratch() {

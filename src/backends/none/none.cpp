@@ -12,12 +12,12 @@ std::string cuda_missing_reason() {
 
 int cuda_device_count() noexcept { return 0; }
 
-std::shared_ptr<Backend> make_cuda_device(int index) {
+std::shared_ptr<Backend> make_cuda_device(int index, GpuPart) {
   throw DeviceError(cat("cuda:", index, ": ", cuda_missing_reason()),
                     {{"device", cat("cuda:", index)}});
 }
 
-std::shared_ptr<Backend> make_dry_cuda_device() {
+std::shared_ptr<Backend> make_dry_cuda_device(GpuPart) {
   throw DeviceError(cat("cuda:dry: ", cuda_missing_reason()), {{"device", "cuda:dry"}});
 }
 
