@@ -9,19 +9,19 @@
 namespace crenel::backend::cuda {
 namespace {
 
-// The driver's own interface, of CUDA 12.4 on; asked for at run time, so that nothing links it.
+// The driver's own interface, of CUDA 12.5 on; asked for at run time, so that nothing links it.
 template <class Function>
 Function driver(const char* name) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
 #if CUDART_VERSION >= 12050
   CRENEL_CUDA_TRY(
-      cudaGetDriverEntryPointByVersion(name, &found, 12040, cudaEnableDefault, &result));
+      cudaGetDriverEntryPointByVersion(name, &found, 12050, cudaEnableDefault, &result));
 #else
   CRENEL_CUDA_TRY(cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result));
 #endif
   if (result != cudaDriverEntryPointSuccess || found == nullptr)
-    throw UnsupportedError(cat("parts of a GPU: the driver has no ", name, ", expected CUDA 12.4"),
+    throw UnsupportedError(cat("parts of a GPU: the driver has no ", name, ", expected CUDA 12.5"),
                            {{"call", name}});
   return reinterpret_cast<Function>(found);
 }
