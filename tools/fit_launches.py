@@ -2,8 +2,8 @@
 """Launches of one bootstrap, each counted by itself, beside its account: bench/results/launches-NAME.json.
 
     tools/fit_launches.py count --counters ncu.csv --boot bench/results/boot40-h200-boot.json \\
-        --date 2026-11-26 --json bench/results/launches-boot40-h200.json
-    tools/fit_launches.py accounts --without split-boot40-h200x2.json .. \\
+        --date 2026-11-26 --forms earlier --json bench/results/launches-boot40-h200.json
+    tools/fit_launches.py accounts --earlier split-boot40-h200x2.json .. --older split-operations-h100.json \\
         --json bench/results/gpus-accounts-boot40.json
     tools/fit_launches.py fit bench/results/launches-boot40-h200.json   # the "launches" of ceilings.json
 
@@ -29,13 +29,12 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 # Kernels whose grids are (tiles, polynomials, limbs).
 BY_LIMB = ("row_inverse", "column_inverse", "row_forward", "column_forward", "row_divide")
 UNITS = {"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3}
-WITHOUT = ", without"
 Json = dict[str, Any]
 
 
@@ -81,37 +80,61 @@ def account(run: Callable[[], Any], context: Any) -> list[Any]:
     return found.records()
 
 
-def opened(composed: bool = False) -> Any:
-    """A context of boot40 on a model of a GPU; without the forms that parts of a split device once lacked."""
+class Forms(NamedTuple):
+    """What a record's launches were: optimisations that were off on one GPU, more of them on several, and
+    whether there were keys for aligned levels."""
+
+    what: str
+    one: tuple[str, ...]
+    several: tuple[str, ...]
+    aligned: bool
+
+
+# Several GPUs exchange what is dropped as key switches wrote it: `divided_rows` is of one.
+FORMS = {
+    "today": Forms("all that there is", (), ("divided_rows",), True),
+    "earlier": Forms(
+        "keys without those for aligned levels; on one GPU without divided_rows, on several without "
+        "rotated_rows and product_rows, too",
+        ("divided_rows",),
+        ("divided_rows", "rotated_rows", "product_rows"),
+        False,
+    ),
+}
+OLDER = "older"
+
+
+def opened(off: tuple[str, ...]) -> Any:
+    """A context of boot40 on a model of a GPU, with optimisations off."""
     import crenel
     from crenel import ckks
 
     warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
     device = crenel.Device("cuda:dry")
-    if composed:
-        off = dict.fromkeys(("rotated_rows", "product_rows", "divided_rows"), False)
-        device.optimisations = device.optimisations.replace(**off)
+    device.optimisations = device.optimisations.replace(**dict.fromkeys(off, False))
     return ckks.Context(ckks.preset("boot40"), device=device)
 
 
-def bootstrap(composed: bool = False) -> list[Any]:
-    context = opened(composed)
+def bootstrap(off: tuple[str, ...], aligned: bool) -> list[Any]:
+    from crenel import ckks
+
+    context = opened(off)
     client = context.keygen()
-    boot = context.bootstrapper(client.evaluation_keys(bootstrap=True))
+    options = ckks.BootstrapOptions(aligned_keys=aligned)
+    boot = context.bootstrapper(client.evaluation_keys(bootstrap=options), options)
     a = client.encrypt([0.5], level=boot.levels.input)
     return account(lambda: boot.eager(a), context)
 
 
-def operations(composed: bool) -> dict[str, list[Any]]:
+def operations(off: tuple[str, ...], aligned: bool) -> dict[str, list[Any]]:
     """Of products with their rescale, at the limbs that several GPUs were measured at."""
-    context = opened(composed)
+    context = opened(off)
     client = context.keygen()
-    ev = context.evaluator(client.evaluation_keys())
+    ev = context.evaluator(client.evaluation_keys(aligned=aligned))
     found = {}
     for level, limbs in ((28, 47), (16, 23), (7, 11)):
         a, b = (ev(client.encrypt([x], level=level)) for x in (0.5, 0.25))
-        name = f"hmult_rescale, {limbs} limbs" + (WITHOUT if composed else "")
-        found[name] = account(lambda a=a, b=b: a * b, context)  # type: ignore[misc]
+        found[f"hmult_rescale, {limbs} limbs"] = account(lambda a=a, b=b: a * b, context)  # type: ignore[misc]
     return found
 
 
@@ -129,7 +152,8 @@ def written(path: Path, head: Json, accounts: dict[str, list[list[Any]]], column
 def make_counted(args: argparse.Namespace) -> None:
     from crenel import launch_times
 
-    records = bootstrap()
+    forms = FORMS[args.forms]
+    records = bootstrap(forms.one, forms.aligned)
     us = turned(records, counted(args.counters))
     boot = json.loads(args.boot.read_text())
     whole = next(r["latency_us"] for r in boot["results"] if not r["graph"])
@@ -157,17 +181,18 @@ def make_accounts(args: argparse.Namespace) -> None:
 
     head = {
         "kind": "crenel-gpus-accounts",
-        "format": 1,
+        "format": 2,
         "params": "boot40",
         "account_at_commit": args.commit,
         "ring_dim": 65536,
-        "without": "rotations and products read by key switches (rotated_rows, product_rows), "
-        "which several GPUs lacked when these were measured",
-        "records_without": sorted(args.without),
+        "forms": {name: forms.what for name, forms in FORMS.items()} | {OLDER: "launches that are not kept"},
+        "records": {"earlier": sorted(args.earlier), OLDER: sorted(args.older)},
     }
-    accounts = {"bootstrap": bootstrap(), f"bootstrap{WITHOUT}": bootstrap(composed=True)}
-    accounts |= operations(composed=False) | operations(composed=True)
-    found = {name: launch_times.rows(records) for name, records in accounts.items()}
+    found = {}
+    for name, forms in FORMS.items():
+        for count, off in (("one", forms.one), ("several", forms.several)):
+            accounts = {"bootstrap": bootstrap(off, forms.aligned)} | operations(off, forms.aligned)
+            found |= {f"{what}; {name}; {count}": launch_times.rows(r) for what, r in accounts.items()}
     written(args.json, head, found, launch_times.COLUMNS)
 
 
@@ -194,9 +219,11 @@ def main() -> None:
     count.add_argument("--counters", type=Path, required=True)
     count.add_argument("--boot", type=Path, required=True, help="what a bootstrap took in a queue")
     count.add_argument("--date", required=True)
+    count.add_argument("--forms", choices=FORMS, default="today", help="those of the counted bootstrap")
     count.set_defaults(run=make_counted)
     accounts = commands.add_parser("accounts")
-    accounts.add_argument("--without", nargs="*", default=[], help="records of before all forms")
+    accounts.add_argument("--earlier", nargs="*", default=[], help="records that lack forms of today")
+    accounts.add_argument("--older", nargs="*", default=[], help="records whose launches nothing makes now")
     accounts.set_defaults(run=make_accounts)
     for made in (count, accounts):
         made.add_argument("--json", type=Path, required=True)

@@ -2,8 +2,9 @@
 
 Two ways to use them, each with what it takes:
 
-* **ciphertexts spread** (`ckks.DevicePool`): every GPU has all keys and computes whole bootstraps. Inputs
-  and results cross the links once.
+* **ciphertexts spread** (`ckks.DevicePool`, `tfhe.DevicePool`): every GPU has all keys and computes whole
+  bootstraps. Inputs and results cross the links once. An array of TFHE is cut on the GPU where it lies and
+  joined there again.
 * **limbs spread** (a model of `Device("cuda:0+1")`): a ciphertext's limbs are divided among
   the GPUs, and the keys with them. Base conversion needs all source limbs: after an inverse transform each
   GPU stores its share to the others (*gathered*), or each keeps the digits that it holds, and sums over
@@ -28,6 +29,7 @@ from crenel.launch_times import LaunchTimes
 
 WORD = 4  # bytes of a residue
 MOST_EACH = 1 << 20  # things a GPU in a batch
+GATE = 3  # arrays of a gate: two inputs, one result
 SPREAD_BY_DIGIT = ("mod_up", "key_switch")  # stages that know digits
 
 
@@ -75,32 +77,60 @@ def _rate(curve: Sequence[tuple[float, float]], nbytes: float) -> float:
 
 
 @dataclass(frozen=True)
+class Accounts:
+    """Launches of one operation: on one GPU, and as several that share its limbs queue them. They differ:
+    several exchange what a division drops as key switches wrote it, where one transforms it on the way."""
+
+    one: Sequence[Record]
+    several: Sequence[Record]
+
+    def of(self, gpus: int) -> Sequence[Record]:
+        """On so many GPUs."""
+        return self.one if gpus == 1 else self.several
+
+
+@dataclass(frozen=True)
 class Spread:
     """Ciphertexts spread over `gpus`: seconds of a batch, and what they are made of."""
 
     gpus: int
     batch: int
     compute: float
-    copies: float
+    copies: float  # over links
+    within: float  # copies inside the first GPU's memory
     rate: float  # things a second
     speedup: float  # against one GPU
     peer_bytes: int  # through the first GPU's links, in both directions
 
 
-def spread(
-    one: float, bytes_in: int, bytes_out: int, gpus: int, each: int, links: Links, together: int = 1
-) -> Spread:
+def spread(one: float, bytes_in: int, bytes_out: int, gpus: int, each: int, links: Links) -> Spread:
     """`each` things a GPU of `one` second each, whose inputs and results lie on the first GPU.
 
     Assumed: GPUs do not wait for each other but at the end; results cross one after the other, in copies of
     one thing; nothing overlaps, which is so of `ckks.DevicePool`.
     """
+    things = each * (gpus - 1)
+    copies = things * (links.copied(bytes_in) + links.copied(bytes_out))
+    return _spread(one * each, copies, 0.0, gpus, each, things * (bytes_in + bytes_out))
+
+
+def spread_gates(batch: float, nbytes: int, gpus: int, each: int, links: Links, ceilings: Ceilings) -> Spread:
+    """An array of `each` gates a GPU, a GPU's share in `batch` seconds; `nbytes` a share of one array.
+
+    Assumed: as of `spread`, in copies of whole shares. Where there are several, the first GPU copies each
+    share of the inputs out of the array and the results into one, at its memory's rate, read and written:
+    which is so of `tfhe.DevicePool`.
+    """
+    crossing = GATE * (gpus - 1)
+    shares = GATE * gpus if gpus > 1 else 0
+    within = shares * 2 * nbytes / ceilings.dram
+    return _spread(batch, crossing * links.copied(nbytes), within, gpus, each, crossing * nbytes)
+
+
+def _spread(compute: float, copies: float, within: float, gpus: int, each: int, peer_bytes: int) -> Spread:
     batch = each * gpus
-    others = batch - each
-    copies = others * (links.copied(bytes_in) + links.copied(bytes_out))
-    compute = one * each
-    rate = batch / (compute + copies)
-    return Spread(gpus, batch, compute, copies, rate, rate * one, others * (bytes_in + bytes_out))
+    rate = batch / (compute + copies + within)
+    return Spread(gpus, batch, compute, copies, within, rate, rate * compute / each, peer_bytes)
 
 
 @dataclass(frozen=True)
@@ -125,7 +155,7 @@ class Divided:
 
 
 def divided(
-    records: Sequence[Record],
+    accounts: Accounts,
     ring_dim: int,
     gpus: int,
     way: str,
@@ -142,6 +172,7 @@ def divided(
     """
     compute = link = hidden = 0.0
     exchanges = peer = 0
+    records = accounts.of(gpus)
     for record, alone in zip(records, shares(records, gpus, way, ceilings, times), strict=True):
         compute += alone
         sent = _sent(record, gpus, way, ring_dim)

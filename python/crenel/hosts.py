@@ -7,14 +7,12 @@ classes (``ceilings.json``), each with its source and whether it is assumed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crenel import analyze, gpus
-from crenel.account import Record
 from crenel.analyze import Ceilings
 from crenel.errors import ParameterError
-from crenel.gpus import Links
+from crenel.gpus import Accounts, Links
 from crenel.launch_times import LaunchTimes
 
 MOST_HOSTS = 1024  # domains: no network's rates are known beyond
@@ -98,7 +96,7 @@ def throughput(
 
 
 def plan(
-    records: Sequence[Record],
+    accounts: Accounts,
     ring_dim: int,
     moved: tuple[int, int],
     shape: tuple[int, int],
@@ -107,7 +105,7 @@ def plan(
     ceilings: Ceilings,
     times: LaunchTimes,
 ) -> Plan:
-    """One operation's account, its bytes (in, out), and (GPUs of a domain, domains).
+    """One operation's accounts, its bytes (in, out), and (GPUs of a domain, domains).
 
     Assumed of limbs over all of them, beside what `crenel.gpus.divided` does (gathered): in an exchange a
     GPU sends its share to one GPU of each other domain, and each stores to the peers of its domain its own
@@ -117,6 +115,7 @@ def plan(
     domain, hosts = shape
     links, assumed = load_domain(domain)
     count = domain * hosts
+    records = accounts.of(count)
     compute = sum(gpus.shares(records, count, "gathered", ceilings, times))
     nvlink = across = 0.0
     exchanges = 0
@@ -130,7 +129,7 @@ def plan(
         if hosts > 1:
             across += whole / count * (hosts - 1) / network.rate + network.meeting
     call = float(analyze.data()["links"]["nccl"]["call"])
-    one = sum(gpus.shares(records, 1, "gathered", ceilings, times))
+    one = sum(gpus.shares(accounts.one, 1, "gathered", ceilings, times))
     rate = throughput(one, *moved, domain, hosts, each, network)
     latency = compute + nvlink + across
     nccl = latency + (exchanges * (call - network.meeting) if hosts > 1 else 0.0)

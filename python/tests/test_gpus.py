@@ -7,11 +7,12 @@ import json
 import pytest
 from conftest import toy
 from pool_world import require, seeded
+from tfhe_world import quiet
 
 import crenel
-from crenel import analyze, ckks, gpus
+from crenel import _crenel, analyze, ckks, gpus, tfhe
 from crenel.cli import gpus as command
-from crenel.cli import main
+from crenel.cli import gpus_gates, main
 from crenel.launch_times import LaunchTimes, load_launch_times, work
 
 CEILINGS, LINKS, TIMES = analyze.load_ceilings(), gpus.load_links(), load_launch_times()
@@ -22,6 +23,11 @@ def record(**fields):
     sums = ("read_bytes", "written_bytes", "streamed_bytes", "multiply_adds", "butterflies")
     empty = dict.fromkeys(sums, 0)
     return {"kernel": "k", "work": "ntt", "stage": "", "limbs": 8, "polys": 1, **empty, **fields}
+
+
+def several(*launches):
+    """As several GPUs queue them; what one does is not asked for."""
+    return gpus.Accounts([], launches)
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +92,9 @@ def test_rates_of_links_are_those_measured_and_between():
 
 def test_divided_limbs_on_one_gpu_are_its_launches(one):
     records, ring_dim, _, _ = one
+    both = gpus.Accounts(records, [])
     for way in ("gathered", "aggregated"):
-        alone = gpus.divided(records, ring_dim, 1, way, CEILINGS, LINKS, TIMES)
+        alone = gpus.divided(both, ring_dim, 1, way, CEILINGS, LINKS, TIMES)
         least = sum(TIMES.seconds(r, CEILINGS) for r in records)
         assert alone.latency == alone.overlapped == alone.least == pytest.approx(least)
         assert alone.exchanges == alone.peer_bytes == 0
@@ -99,16 +106,17 @@ def test_divided_limbs_of_launches_counted_by_hand():
     keys = record(kernel="key_switch_rows", work="key_multiply", stage="x/key_switch", limbs=13, polys=2)
     down = record(kernel="column_inverse", stage="x/divide", limbs=3, polys=2)
     launches = [inverse, convert, keys, down]
-    gathered = gpus.divided(launches, 1024, 4, "gathered", CEILINGS, LINKS, FREE)
+    queued = several(*launches)
+    gathered = gpus.divided(queued, 1024, 4, "gathered", CEILINGS, LINKS, FREE)
     sent = [10 * 4096 * 3 // 4, 6 * 4096 * 3 // 4]
     assert (gathered.exchanges, gathered.peer_bytes) == (2, sum(sent))
     assert gathered.links == pytest.approx(sum(LINKS.stored(s) + LINKS.barrier for s in sent))
     assert gathered.compute == pytest.approx(4 * CEILINGS.launch)  # they are so small
     constant = LaunchTimes({"base_convert": (4e-6, 1.0)}, (3e-6, 1.0), 1e-6)  # which do not divide
-    slower = gpus.divided(launches, 1024, 4, "gathered", CEILINGS, LINKS, constant)
+    slower = gpus.divided(queued, 1024, 4, "gathered", CEILINGS, LINKS, constant)
     needs = sum(work(r, CEILINGS) for r in launches)
     assert 3 * 2e-6 + 3e-6 < slower.compute < 3 * 2e-6 + 3e-6 + needs
-    aggregated = gpus.divided(launches, 1024, 4, "aggregated", CEILINGS, LINKS, FREE)
+    aggregated = gpus.divided(queued, 1024, 4, "aggregated", CEILINGS, LINKS, FREE)
     assert (aggregated.exchanges, aggregated.peer_bytes) == (2, 26 * 4096 * 3 // 4 + sent[1])
 
 
@@ -120,19 +128,20 @@ def test_divided_work_rounds_up():
         return TIMES.seconds(dict(launch, read_bytes=int((1 << 30) * share)), CEILINGS)
 
     thirteen = record(kernel="column_forward", limbs=13, **big)
-    found = gpus.divided([thirteen], 1024, 4, "gathered", CEILINGS, LINKS, TIMES).compute
+    found = gpus.divided(several(thirteen), 1024, 4, "gathered", CEILINGS, LINKS, TIMES).compute
     assert found == pytest.approx(taken(thirteen, 4 / 13))
     convert = record(kernel="base_convert", work="base_conversion", stage="mod_up", polys=3)
     keys = record(kernel="key_switch_rows", work="key_multiply", stage="key_switch", limbs=12, **big)
-    found = gpus.divided([convert, keys], 1024, 2, "aggregated", CEILINGS, LINKS, TIMES).compute
-    alone = gpus.divided([convert], 1024, 2, "aggregated", CEILINGS, LINKS, TIMES).compute
+    found = gpus.divided(several(convert, keys), 1024, 2, "aggregated", CEILINGS, LINKS, TIMES).compute
+    alone = gpus.divided(several(convert), 1024, 2, "aggregated", CEILINGS, LINKS, TIMES).compute
     assert found - alone == pytest.approx(taken(keys, 2 / 3))
 
 
 def test_more_gpus_are_no_slower_where_links_cost_nothing(one):
     records, ring_dim, _, _ = one
+    both = gpus.Accounts(records, records)
     for way in ("gathered", "aggregated"):
-        found = [gpus.divided(records, ring_dim, n, way, CEILINGS, LINKS, TIMES) for n in (1, 2, 4, 8, 16)]
+        found = [gpus.divided(both, ring_dim, n, way, CEILINGS, LINKS, TIMES) for n in (1, 2, 4, 8, 16)]
         least = [row.least for row in found]
         assert least == sorted(least, reverse=True)
         for row in found:
@@ -168,13 +177,77 @@ def test_the_command_prints_and_writes(tmp_path, capfd):
             assert f"{count}, expected at most {most}" in capfd.readouterr().err
 
 
-def test_the_account_of_the_command_has_both_passes_before_divisions(one):
+def test_the_accounts_of_the_command_are_of_one_and_of_several_gpus(one):
     """On several GPUs divisions read what a key switch wrote: both passes follow it, which one GPU saves."""
 
     def passes(records):
         return sum(r["kernel"] == "row_inverse" for r in records)
 
-    assert passes(command._account("toy-boot40").records) > passes(one[0])
+    found = command._account("toy-boot40").accounts
+    assert passes(found.several) > passes(found.one) == passes(one[0])
+    assert list(found.of(1)) == list(found.one) and list(found.of(2)) == list(found.several)
+
+
+def test_the_command_of_gates(tmp_path, capfd):
+    require(["cuda:dry"])
+    file = tmp_path / "gates.json"
+    assert main(["gpus", "bool128", "--gpus", "1,2,8", "--json", str(file)]) == 0
+    assert "tfhe.DevicePool" in capfd.readouterr().out
+    written = json.loads(file.read_text())
+    known = analyze.data()["gates"]["sets"]["bool128"]
+    one, two, eight = written["spread"]
+    assert (one["rate"], one["speedup"]) == (pytest.approx(known["rate"]), pytest.approx(1))
+    assert (two["batch"], two["peer_bytes"]) == (2 * known["size"], 3 * written["one"]["nbytes"])
+    assert eight["peer_bytes"] == 7 * two["peer_bytes"] and 1 < two["speedup"] < 2 < eight["speedup"] < 8
+    call = ["gpus", "toy-lut4", "--gpus", "2", "--each", "7"]
+    assert main([*call, "--measured-ms", "3"]) == 0 and "7 gates in 3.00 ms" in capfd.readouterr().out
+    assert main(call) == 2 and "expected --measured-ms, or a set of bool128" in capfd.readouterr().err
+    assert main(["gpus", "bool128", "--domain", "8"]) == 2
+    assert "--domain 8, expected none with a set of TFHE" in capfd.readouterr().err
+    assert main(["gpus", "bool128", "--json", str(file)]) == 2
+    assert "expected a new file" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("count", "packing"), [(2, 1), (3, 1), (5, 1), (3, 4)])
+def test_a_simulated_pool_of_tfhe_moves_what_the_model_says(count, packing, monkeypatch):
+    """Keys are made on the CPU: a model of a GPU computes none."""
+    require(["cuda:dry"])
+    each = packing * int(seeded().integers(1, 40))
+    name = "toy-gadget" if packing > 1 else "toy-lut4"
+    params = tfhe.preset(name, allow_insecure=True)
+    client = quiet(lambda: tfhe.Context(params, "cpu", packing=packing)).keygen()
+    names = [f"cuda:dry:{i}" for i in range(count)]
+    pool = quiet(lambda: tfhe.DevicePool(params, names, packing=packing))
+    home = pool.context
+    keys = home.evaluation_keys_from_bytes(client.evaluation_keys().to_bytes())
+    ev = pool.evaluator(keys, max_p_fail_log2=0)
+    assert keys.nbytes == home.key_bytes() and ev.replication.nbytes == (count - 1) * keys.nbytes
+    assert list(ev.replication.roads) == ["peer"] * (count - 1)
+    a, b = (home.ciphertext_from_bytes(client.encrypt([True] * each * count).to_bytes()) for _ in range(2))
+    moved = []
+    original = _crenel.copy_to
+    monkeypatch.setattr(_crenel, "copy_to", lambda to, what: moved.append(what.nbytes) or original(to, what))
+    result = ev.nand(a, b)
+    assert result.shape == (each * count,) and result.nbytes == a.nbytes
+    gates = gpus_gates.account(params, each, packing)
+    assert gates.nbytes * count == a.nbytes and gates.keys == keys.nbytes
+    model = gpus.spread_gates(1e-3, gates.nbytes, count, each, LINKS, CEILINGS)
+    assert moved == [gates.nbytes] * (3 * (count - 1))  # whole shares, which the model takes the rate of
+    assert (model.batch, model.peer_bytes) == (each * count, sum(moved))
+    assert 1 < model.speedup < count and model.compute == 1e-3
+    # Every GPU has keys of its own, and what it worked on: no less than its share.
+    held = [device.pools() for device in pool.devices]
+    assert all(pools.peak >= keys.nbytes + 3 * gates.nbytes for pools in held)
+    assert max(pools.in_use for pools in held[1:]) < held[0].in_use
+
+
+def test_copies_of_gates_by_hand():
+    found = gpus.spread_gates(0.2, 2 << 20, 4, 1000, LINKS, CEILINGS)
+    assert found.copies == pytest.approx(9 * LINKS.copied(2 << 20))
+    assert found.within == pytest.approx(12 * 2 * (2 << 20) / CEILINGS.dram)
+    assert found.rate == pytest.approx(4000 / (0.2 + found.copies + found.within))
+    alone = gpus.spread_gates(0.2, 2 << 20, 1, 1000, LINKS, CEILINGS)
+    assert (alone.copies, alone.within, alone.peer_bytes, alone.rate) == (0, 0, 0, pytest.approx(5000))
 
 
 def test_the_benchmark_of_pools(tmp_path, capfd):

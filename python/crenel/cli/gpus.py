@@ -1,4 +1,4 @@
-"""``crenel gpus``: what several GPUs would do with bootstraps, by the traffic account."""
+"""``crenel gpus``: what several GPUs would do with bootstraps, by the traffic account, and with gates."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from crenel.errors import ParameterError
 
 @dataclass(frozen=True)
 class _Account:
-    """One bootstrap of batch 1 on one GPU."""
+    """One bootstrap of batch 1."""
 
-    records: list[Any]
+    accounts: Any
     ring_dim: int
     bound: float
     bytes_in: int
@@ -29,11 +29,15 @@ class _Account:
 def gpus(
     parameters: Annotated[str, typer.Argument(metavar="PARAMS", help="A name of crenel params list.")],
     counts: Annotated[str, typer.Option("--gpus", help="How many of one host, by commas.")] = "1,2,4,8",
-    each: Annotated[int, typer.Option(help="Bootstraps a GPU in a batch.", min=1)] = 32,
+    each: Annotated[
+        int | None,
+        typer.Option(help="Things a GPU in a batch; default 32 bootstraps, 32,768 gates.", min=1),
+    ] = None,
     measured_ms: Annotated[
         float | None,
         typer.Option(
-            help="What one bootstrap takes on one GPU, for ciphertexts spread; default the model's."
+            help="What one bootstrap of CKKS takes on one GPU, for ciphertexts spread, default the model's; "
+            "of TFHE a batch of --each gates, default as measured."
         ),
     ] = None,
     domain: Annotated[
@@ -43,33 +47,41 @@ def gpus(
     link: Annotated[str, typer.Option(help="Between domains: infiniband, infiniband-800.")] = "infiniband",
     file: Annotated[Path | None, typer.Option("--json", help="Write the figures to a new file.")] = None,
 ) -> None:
-    """Say what several GPUs would bring: bootstraps spread over them, or one bootstrap's limbs.
+    """Say what several GPUs would bring: bootstraps spread over them, one bootstrap's limbs, gates of TFHE.
 
     No GPU is needed. Launches are timed as counted on one H200, links as measured between four;
     docs/guide/gpus.md has the assumptions, and how far the model is from what was measured. With --domain,
-    GPUs of several hosts, whose links are assumed.
+    GPUs of several hosts, whose links are assumed. Of a set of TFHE a pool's gates, from a measured rate.
     """
     from crenel import analyze
     from crenel import gpus as model
-    from crenel.cli import gpus_output
+    from crenel.cli import gpus_gates, gpus_output
     from crenel.cli.output import expect_at_most, expect_new, numbers
     from crenel.launch_times import load_launch_times
 
     of_gpus = numbers(counts, "--gpus", most=model.most())
-    expect_at_most(each, model.MOST_EACH, "--each")
+    expect_at_most(each or 1, model.MOST_EACH, "--each")
     shapes = _shapes(domain, hosts, link)
     if measured_ms is not None and not 0 < measured_ms < float("inf"):
         raise ParameterError(
             f"measured-ms is {measured_ms}, expected a positive time", {"measured_ms": measured_ms}
         )
     expect_new(file)
+    if gates := gpus_gates.preset(parameters):
+        if shapes:
+            raise ParameterError(
+                f"--domain {domain}, expected none with a set of TFHE", {"domain": str(domain)}
+            )
+        gpus_gates.tell(gates, of_gpus, each, measured_ms, file)
+        return
+    each = each or 32
     ceilings, links, times = analyze.load_ceilings(), model.load_links(), load_launch_times()
     one = _account(parameters)
-    alone = model.divided(one.records, one.ring_dim, 1, "gathered", ceilings, links, times).latency
+    alone = model.divided(one.accounts, one.ring_dim, 1, "gathered", ceilings, links, times).latency
     took = alone if measured_ms is None else 1e-3 * measured_ms
     spread = [model.spread(took, one.bytes_in, one.bytes_out, n, each, links) for n in of_gpus]
     divided = [
-        model.divided(one.records, one.ring_dim, n, way, ceilings, links, times)
+        model.divided(one.accounts, one.ring_dim, n, way, ceilings, links, times)
         for way in ("gathered", "aggregated")
         for n in of_gpus
     ]
@@ -80,14 +92,15 @@ def gpus(
         else f"the model's; the account's bound is {1e3 * one.bound:.2f}"
     )
     gpus_output.head(parameters, one, took, how, ceilings.device)
-    gpus_output.spread(spread)
+    gpus_output.spread(spread, "Ciphertexts spread over GPUs, all keys on each (ckks.DevicePool)")
     gpus_output.divided(divided, alone, one.keys)
     gpus_output.planned(planned, alone, link)
     if file is None:
         return
-    facts = {"kind": "crenel-gpus", "format": 2, "params": parameters, "device": ceilings.device}
-    one_facts = {k: v for k, v in asdict(one).items() if k != "records"}
-    one_facts |= {"seconds": took, "model": alone, "launches": len(one.records)}
+    facts = {"kind": "crenel-gpus", "format": 3, "params": parameters, "device": ceilings.device}
+    one_facts = {k: v for k, v in asdict(one).items() if k != "accounts"}
+    one_facts |= {"seconds": took, "model": alone, "launches": len(one.accounts.one)}
+    one_facts["launches_of_several"] = len(one.accounts.several)
     found: dict[str, Any] = {**facts, "one": one_facts, "launch_times": analyze.data()["launches"]["source"]}
     found |= {"links": analyze.data()["links"], "spread": [asdict(row) for row in spread]}
     found["divided"] = [asdict(row) for row in divided]
@@ -118,32 +131,40 @@ def _planned(one: _Account, shapes: list[tuple[int, int]], each: int, link: str)
 
     moved = one.bytes_in, one.bytes_out
     rest = each, plans.load_network(link), analyze.load_ceilings(), load_launch_times()
-    return [plans.plan(one.records, one.ring_dim, moved, shape, *rest) for shape in shapes]
+    return [plans.plan(one.accounts, one.ring_dim, moved, shape, *rest) for shape in shapes]
 
 
 def _account(parameters: str) -> _Account:
     import crenel
     from crenel import analyze, ckks
+    from crenel import gpus as model
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
         params = ckks.preset(parameters, allow_insecure=True)
-    # Devices of several parts exchange what is dropped as key switches wrote it: `divided_rows` is of one.
-    device = crenel.Device("cuda:dry", crenel.Optimisations(divided_rows=False))
+    device = crenel.Device("cuda:dry")
     context = ckks.Context(params, device)
     client = context.keygen()
     keys = client.evaluation_keys(bootstrap=True)
     boot = context.bootstrapper(keys)
     a = client.encrypt([0.5], level=boot.levels.input)
     result = boot.eager(a)
-    with crenel.profile(context) as account:
-        boot.eager(a)
-    records = account.records()
+    held = context.device.pools().peak
+
+    def launches() -> list[Any]:
+        with crenel.profile(context) as account:
+            boot.eager(a)
+        return account.records()
+
+    one = launches()
+    # Devices of several parts exchange what is dropped as key switches wrote it: `divided_rows` is of one.
+    device.optimisations = device.optimisations.replace(divided_rows=False)
+    several = launches()
     ceilings = analyze.load_ceilings()
     bound = sum(
         max(*analyze.times(record, ceilings, memory), ceilings.launch)
-        for record, memory in zip(records, analyze.memory_bytes(records, ceilings), strict=True)
+        for record, memory in zip(one, analyze.memory_bytes(one, ceilings), strict=True)
     )
-    held = context.device.pools().peak
     ring_dim = 2 * params.slots
-    return _Account(records, ring_dim, bound, a.nbytes, result.nbytes, keys.nbytes, held)
+    found = model.Accounts(one, several)
+    return _Account(found, ring_dim, bound, a.nbytes, result.nbytes, keys.nbytes, held)

@@ -15,17 +15,34 @@ def head(name: str, one: Any, took: float, how: str, device: str) -> None:
     )
 
 
-def spread(rows: Sequence[Any]) -> None:
+def head_of_gates(name: str, one: Any, seconds: float, each: int, how: str, device: str) -> None:
+    print(
+        f"{name} on GPUs like one {device}: {each:,} gates in {1e3 * seconds:.2f} ms ({how}), "
+        f"{size(one.nbytes)} an array of them, keys {size(one.keys)}\n"
+    )
+
+
+def spread(rows: Sequence[Any], title: str) -> None:
+    header = (
+        "GPUs",
+        "batch",
+        "a second",
+        "times one",
+        "ms of a batch",
+        "of them links",
+        "copies on the first",
+    )
     table(
-        ("GPUs", "batch", "a second", "times one", "ms of a batch", "of them links"),
+        header,
         [
             (
                 *(str(r.gpus), str(r.batch), f"{r.rate:.0f}", f"{r.speedup:.2f}"),
-                *(f"{1e3 * (r.compute + r.copies):.1f}", f"{1e3 * r.copies:.2f}"),
+                f"{1e3 * (r.compute + r.copies + r.within):.1f}",
+                *(f"{1e3 * r.copies:.2f}", f"{1e3 * r.within:.2f}"),
             )
             for r in rows
         ],
-        title="Ciphertexts spread over GPUs, all keys on each (ckks.DevicePool)",
+        title=title,
     )
     print()
 
