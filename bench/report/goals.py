@@ -1,10 +1,12 @@
-"""Figures that the project wants to reach on one GPU, as data (goals.json), beside the newest record of each.
+"""Figures that the project wants to reach, as data (goals.json), beside the newest record of each.
 
-A goal names a suite, what a row must say (`where`, `at_least`), which number of it counts (`value`, of the
-file itself where it has a dot), and the figures: `must`, `aim`, what another library publishes (`peer`).
-Higher is better where it says `higher`. Records of the goal's GPU come first; a record of another card is
-shown with its name and never counts as met. `anywhere`: what no device decides, such as sizes of files.
-`not_yet` says why no record fits a goal; `problems` finds what else fits none.
+A goal names a suite (or several), what a row must say (`where`, `at_least`), which number of it counts
+(`value`, of the file itself where it has a dot), and the figures: `must`, `aim`, what another library
+publishes (`peer`). Higher is better where it says `higher`. It is of one GPU unless `gpus` says how many.
+Records of the goal's GPU and number come first; another card's and another number's are shown with their name
+and never count as met. So are those of processors and of models of GPUs, where `also` allows them.
+`anywhere`: what no device decides, such as sizes of files. `beside` are other values of the file, in ms, told
+with it. `not_yet` says why no record fits a goal; `problems` finds what else fits none.
 """
 
 from __future__ import annotations
@@ -12,86 +14,110 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from report import goals_rows
 from report.text import number, table
 
 SCALES = {"us": 1.0, "ms": 1e-3, "MiB": 1 / (1 << 20), "GiB": 1 / (1 << 30), "a second": 1.0}
+SCALES |= {"times": 1.0, "%": 1.0, "of them": 1.0, "s": 1.0}
 SECONDS = {"us": 1e6, "ms": 1e3}
 # Of values by how their names end: units, and whether more is better.
 UNITS = {
     "_us": (("us", "ms"), False),
     "seconds": (("us", "ms"), False),
+    "client_s": (("s",), False),
     "bytes": (("MiB", "GiB"), False),
     "per_second": (("a second",), True),
     "_per_s": (("a second",), True),
+    "times_one_device": (("times",), True),
+    "right_share": (("%",), True),
+    "library_share": (("%",), True),
+    "key_share": (("%",), False),
+    "_count": (("of them",), False),
 }
 NEEDED = {"title", "suite", "where", "value", "unit", "must"}
-OPTIONAL = {"at_least", "higher", "aim", "peer", "anywhere", "not_yet"}
+OPTIONAL = {"at_least", "higher", "aim", "peer", "anywhere", "not_yet", "gpus", "also", "beside"}
+ALSO = {"models", "processors"}
+NOT_MEASURED = "not measured"
 HEADER = ["figure", "measured", "must", "aim", "others publish", "source"]
 
 
 class Found(NamedTuple):
     value: float
-    here: bool  # on the goal's GPU
+    here: bool  # on the goal's GPU, and so many of them
+    gpus: int
     date: str
     name: str
     device: str
     changed: bool
 
-
-def _told(row: dict) -> dict:
-    """The row, with what its suite says in words only."""
-    if "what" in row and row["what"].split()[0].isdigit():
-        row = {"count": int(row["what"].split()[0])} | row
-    # of a program: what a running service takes, or where a record has the first call alone, that one
-    seconds = row.get("warm_seconds") or row.get("seconds")
-    if "workload" in row and seconds:
-        row = {"call_seconds": seconds} | row
-    count = row.get("count")
-    if count and seconds:
-        row = {"per_second": count / seconds} | row
-    if row.get("amortised_us"):
-        row = {"per_second": 1e6 / row["amortised_us"]} | row
-    return row
+    @property
+    def made_by(self) -> str:
+        return f"{self.gpus} x {self.device}" if self.gpus > 1 else self.device
 
 
 def _fits(goal: dict, row: dict) -> bool:
+    several = row.get("gpus", 1) > 1
     return (
         row.get("correct", True)
+        and several == (goal.get("gpus", 1) > 1)
         and all(row.get(key) == value for key, value in goal["where"].items())
         and all(row.get(key, 0) >= value for key, value in goal.get("at_least", {}).items())
     )
 
 
 def _value(goal: dict, data: dict, row: dict) -> float | None:
-    found: Any = data if "." in goal["value"] else row
-    for key in goal["value"].split("."):
-        found = (found or {}).get(key)
+    found = _at(goal["value"], data if "." in goal["value"] else row)
     if found is None:
         return None
     return found * (SECONDS if goal["value"].endswith("seconds") else SCALES)[goal["unit"]]
+
+
+def _at(path: str, found: Any) -> Any:
+    for key in path.split("."):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
 
 
 def _better(goal: dict, a: float, b: float) -> bool:
     return a >= b if goal.get("higher") else a <= b
 
 
+def _shown(goal: dict, device: str) -> bool:
+    """May a record of this device stand beside the goal?"""
+    if goal.get("anywhere") or device.startswith("NVIDIA"):
+        return True
+    model = device.startswith(goals_rows.MODEL)
+    return ("models" if model else "processors") in goal.get("also", ())
+
+
 def newest(goal: dict, files: dict[str, dict], device: str) -> Found | None:
-    """Of the goal's GPU if there is any; of one file the better row (queued, or replayed as a graph)."""
+    """Of the goal's GPU, as many of them, if there is any; of one file the better row (queued, or replayed as
+    a graph). Among others the number of GPUs comes first, and what was measured before models."""
     found: list[Found] = []
-    for name, data in files.items():
-        if data["kind"] != "crenel-bench" or data.get("suite") != goal["suite"]:
+    for name, data in _records(goal, files):
+        date, card, changed = goals_rows.head(data)
+        if not _shown(goal, card):
             continue
-        p = data["provenance"]
-        if not (p["device_description"].startswith("NVIDIA") or goal.get("anywhere")):
-            continue
-        values = [_value(goal, data, row) for row in map(_told, data["results"]) if _fits(goal, row)]
-        values = [value for value in values if value is not None]
-        if values:
+        by_count: dict[int, list[float]] = {}
+        for row in goals_rows.rows(data):
+            value = _value(goal, data, row) if _fits(goal, row) else None
+            if value is not None:
+                by_count.setdefault(row.get("gpus", 1), []).append(value)
+        for count, values in by_count.items():
             best = max(values) if goal.get("higher") else min(values)
-            card = p["device_description"].split(",")[0]
-            here = card == device or goal.get("anywhere", False)
-            found.append(Found(best, here, p.get("date", ""), name, card, bool(p.get("dirty"))))
-    return max(found, key=lambda f: (f.here, f.date), default=None)
+            here = goal.get("anywhere", False) or (card == device and count == goal.get("gpus", 1))
+            found.append(Found(best, here, count, date, name, card, changed))
+    wanted = goal.get("gpus", 1)
+
+    def rank(f: Found) -> tuple[bool, bool, bool, str]:
+        return f.here, f.gpus == wanted, not f.device.startswith(goals_rows.MODEL), f.date
+
+    return max(found, key=rank, default=None)
+
+
+def _records(goal: dict, files: dict[str, dict]) -> list[tuple[str, dict]]:
+    suites = goal["suite"] if isinstance(goal["suite"], list) else [goal["suite"]]
+    return [(n, d) for n, d in files.items() if d["kind"] in goals_rows.KINDS and d.get("suite") in suites]
 
 
 def problems(data: dict, files: dict[str, dict]) -> list[str]:
@@ -112,10 +138,12 @@ def _problems(goal: dict, files: dict[str, dict], device: str) -> Iterator[str]:
     if goal["unit"] not in units or goal.get("higher", False) != higher:
         yield f"{goal['value']} in {goal['unit']!r}, expected {units}, higher: {higher}"
         return
+    if unknown := sorted(set(goal.get("also", ())) - ALSO):
+        yield f"also {', '.join(unknown)}, expected of {', '.join(sorted(ALSO))}"
     if not _better(goal, goal.get("aim", goal["must"]), goal["must"]):
         yield f"the aim {goal['aim']} is less than what must be, {goal['must']}"
-    records = [d for d in files.values() if d["kind"] == "crenel-bench" and d.get("suite") == goal["suite"]]
-    rows = [row for record in records for row in map(_told, record["results"])]
+    records = [data for _, data in _records(goal, files)]
+    rows = [row for record in records for row in goals_rows.rows(record)]
     known = {key for row in rows for key in row}
     value = goal["value"].split(".")[0]
     if value not in (known if value == goal["value"] else {key for record in records for key in record}):
@@ -123,17 +151,23 @@ def _problems(goal: dict, files: dict[str, dict], device: str) -> Iterator[str]:
     for key in {**goal["where"], **goal.get("at_least", {})}:
         if key not in known:
             yield f"no row has {key}"
+    for path in goal.get("beside", {}).values():
+        if not path.endswith("_ms") or not any(_at(path, record) is not None for record in records):
+            yield f"no record has {path} in ms"
     if newest(goal, files, device) is None and not goal.get("not_yet"):
         yield "no record fits, and `not_yet` does not say why"
 
 
 def row(goal: dict, files: dict[str, dict], device: str) -> list[str]:
     found = newest(goal, files, device)
-    measured = source = ""
+    measured, source = NOT_MEASURED, ""
     marks = {"must": "", "aim": ""}
     if found:
-        measured = f"{number(found.value)} {goal['unit']}"
-        measured += "" if found.here else f" ({found.device})"
+        counted = goal["unit"] == "of them"
+        measured = f"{found.value:.0f}" if counted else f"{number(found.value)} {goal['unit']}"
+        measured += "" if found.here else f" ({found.made_by})"
+        beside = {name: _at(path, files[found.name]) for name, path in goal.get("beside", {}).items()}
+        measured += "".join(f"; {name} {value:g} ms" for name, value in beside.items() if value is not None)
         source = f"`{found.name}`" + (", of a tree with changes" if found.changed else "")
         if found.here:
             marks = {
@@ -150,8 +184,11 @@ def goals_section(files: dict[str, dict]) -> str:
     for data in files.values():
         if data["kind"] != "crenel-goals":
             continue
-        text += f"\n## Figures to reach on one {data['device']}\n\nThe newest record of each, in the goal's "
-        text += "unit. Blank: no record yet; in brackets: another card's, which does not count.\n"
+        text += f"\n## Figures to reach on the {data['device']}\n\nThe newest record of each, in the goal's "
+        text += (
+            "unit. Goals are of one GPU unless they say how many. In brackets: what another card, another "
+        )
+        text += "number of GPUs, a processor or a model of a GPU gave, which does not count as met.\n"
         for section in data["sections"]:
             rows = [row(goal, files, data["device"]) for goal in section["goals"]]
             text += f"\n### {section['title']}\n\n{section['about']}\n\n{table(HEADER, rows)}"

@@ -23,6 +23,8 @@ def record(card, date, *rows, **data):
 
 GOAL = {"title": "t", "suite": "s", "where": {"name": "x"}, "value": "latency_us", "unit": "ms"}
 HERE = "NVIDIA H200"
+FOUR = {"suite": "pool", "value": "times_one_device", "unit": "times", "higher": True, "gpus": 4, "must": 3.8}
+FOUR |= {"title": "t", "where": {"name": "x"}}
 
 
 def test_the_newest_record_of_the_goals_gpu(goals):
@@ -41,7 +43,7 @@ def test_another_card_is_shown_and_never_met(goals):
     files = {"a": record("NVIDIA H100", "3", {"name": "x", "latency_us": 500.0})}
     cells = goals.row(GOAL | {"must": 3}, files, HERE)
     assert cells[1] == "0.50 ms (NVIDIA H100)" and cells[2] == "3"
-    assert goals.row(GOAL | {"must": 3}, {}, HERE)[1:4] == ["", "3", ""]
+    assert goals.row(GOAL | {"must": 3}, {}, HERE)[1:4] == ["not measured", "3", ""]
     files["b"] = record("AMD EPYC", "4", {"name": "x", "latency_us": 400.0})
     assert goals.row(GOAL | {"must": 3, "anywhere": True}, files, HERE)[1:3] == ["0.40 ms", "3: yes"]
 
@@ -51,7 +53,7 @@ def test_rates_sizes_and_what_words_say(goals):
     row = {"what": "200 transfers of uint64", "seconds": 0.5}
     files = {"a": record(HERE, "1", row)}
     assert goals.row(rate | {"at_least": {"count": 100}}, files, HERE)[1:3] == ["400 a second", "390: yes"]
-    assert goals.row(rate | {"at_least": {"count": 201}}, files, HERE)[1] == ""
+    assert goals.row(rate | {"at_least": {"count": 201}}, files, HERE)[1] == "not measured"
     # programs: the warm calls where the record has them, else the first
     call = GOAL | {"value": "call_seconds", "must": 450, "where": {"workload": "w"}}
     for warm, found in (
@@ -66,6 +68,107 @@ def test_rates_sizes_and_what_words_say(goals):
     size = GOAL | {"value": "keys.bytes", "unit": "MiB", "must": 1}
     files = {"a": record(HERE, "1", {"name": "x"}, keys={"bytes": 3 << 19})}
     assert goals.row(size, files, HERE)[1:3] == ["1.50 MiB", "1: **no**"]
+
+
+def pool(card, date, devices, times, **row):
+    found = {"name": "x", "devices": devices, "times_one_device": times, "same_bits": True} | row
+    return record(card, date, found) | {"suite": "pool", "devices": ["cuda:0"] * devices}
+
+
+def test_another_number_of_gpus_is_shown_and_never_met(goals):
+    files = {"two": pool(HERE, "1", 2, 3.99), "elsewhere": pool("NVIDIA H100", "2", 2, 1.9)}
+    assert goals.row(FOUR, files, HERE)[1:3] == ["1.90 times (2 x NVIDIA H100)", "3.8"]
+    files["four elsewhere"] = pool("NVIDIA H100", "0", 4, 3.9)
+    assert goals.row(FOUR, files, HERE)[1:3] == ["3.90 times (4 x NVIDIA H100)", "3.8"]
+    files["four"] = pool(HERE, "0", 4, 3.7)
+    assert goals.row(FOUR, files, HERE)[1:3] == ["3.70 times", "3.8: **no**"]
+    files["newer"] = pool(HERE, "1", 4, 3.85)
+    assert goals.row(FOUR, files, HERE)[1:3] == ["3.85 times", "3.8: yes"]
+    files["wrong bits"] = pool(HERE, "2", 4, 4.0, same_bits=False)
+    assert goals.row(FOUR, files, HERE)[1:3] == ["3.85 times", "3.8: yes"]
+    assert goals.row(FOUR, {}, HERE)[1:3] == ["not measured", "3.8"]
+
+
+def test_what_several_gpus_did_is_no_figure_of_one(goals):
+    rows = [{"name": "x", "batch": 1, "latency_us": 3000.0, "graph": graph} for graph in (True, False)]
+    rows[1]["latency_us"] = 2000.0
+    several = {"name": "x", "batch": 1, "latency_us": 1000.0, "device": "cuda:0+1"}
+    files = {"a": record(HERE, "1", *rows, several)}
+    assert goals.row(GOAL | {"must": 1.5}, files, HERE)[1:3] == ["2.00 ms", "1.5: **no**"]
+    faster = FOUR | {"suite": "s", "gpus": 2}
+    assert goals.row(faster | {"must": 1.5}, files, HERE)[1:3] == ["2.00 times", "1.5: yes"]  # than its best
+    assert goals.row(FOUR | {"suite": "s", "must": 1.5}, files, HERE)[1:3] == [
+        "2.00 times (2 x NVIDIA H200)",
+        "1.5",
+    ]
+
+
+def test_keys_of_the_gpu_that_has_most(goals):
+    def part(bytes_in_use):
+        steps = {"context": {"in_use": 5}, "keys": {"in_use": 5 + bytes_in_use}}
+        return {"part": "cuda:0", "steps": steps}
+
+    devices = [{"device": "cuda:0", "parts": [part(1000)]}]
+    devices.append({"device": "cuda:0+1+2+3", "parts": [part(b) for b in (200, 260, 250, 290)]})
+    model = "model of an NVIDIA H200 that executes nothing"
+    files = {"a": record(model, "1") | {"suite": "boot_memory", "params": "p", "devices": devices}}
+    goal = {"title": "t", "suite": ["boot", "boot_memory"], "where": {"name": "memory", "params": "p"}}
+    goal |= {"value": "key_share", "unit": "%", "gpus": 4, "must": 33.3}
+    assert goals.row(goal, files, HERE)[1] == "not measured"
+    told = goals.row(goal | {"also": ["models"]}, files, HERE)
+    assert told[1:3] == ["29.0 % (4 x model of an NVIDIA H200)", "33.3"]
+    files["a"]["provenance"]["device_description"] = HERE
+    assert goals.row(goal, files, HERE)[1:3] == ["29.0 %", "33.3: yes"]
+
+
+def service(suite, settings, results):
+    host = {"machine": "x86_64"}
+    return {"kind": "crenel-service", "suite": suite, "date": "1", "host": host} | {
+        "settings": settings,
+        "results": results,
+    }
+
+
+def test_figures_of_a_service(goals):
+    base = {"title": "t", "where": {}, "anywhere": True}
+    ended = {"states": {"done": 990, "failed": 8}, "jobs_in_database": 1001, "right": 980}
+    files = {"k": service("kills", {"requests": 1000, "engine": "ray"}, ended)}
+    for value, unit, must, expected in (
+        ("right_share", "%", 95, ["98.0 %", "95: yes"]),
+        ("lost_count", "of them", 0, ["2", "0: **no**"]),
+        ("twice_count", "of them", 0, ["1", "0: **no**"]),
+    ):
+        goal = base | {
+            "suite": "kills",
+            "value": value,
+            "unit": unit,
+            "must": must,
+            "where": {"engine": "ray"},
+        }
+        assert goals.row(goal | {"higher": unit == "%"}, files, HERE)[1:3] == expected
+        assert goals.row(goal | {"where": {"engine": "local"}}, files, HERE)[1] == "not measured"
+    hostile = {"worker_died": True, "honest_client_right_afterwards": True, "errors_500": 2, "leaks": 0}
+    files = {"h": service("hostile", {}, hostile), "u": service("upload", {}, {"equal_hash": False})}
+    for suite, value, expected in (
+        ("hostile", "crash_count", ["3", "0: **no**"]),
+        ("hostile", "leak_count", ["0", "0: yes"]),
+        ("upload", "unequal_count", ["1", "0: **no**"]),
+    ):
+        goal = base | {"suite": suite, "value": value, "unit": "of them", "must": 0}
+        assert goals.row(goal, files, HERE)[1:3] == expected
+
+
+def test_a_share_of_a_processors_throughput_is_no_gpus(goals):
+    found = {"device": "Some CPU, 1 thread", "full_resident": {"share_of_the_library": {"median": 0.93}}}
+    found |= {"p50_ms": 4.5}
+    files = {"t": service("tenants", {"tenants": 32}, found)}
+    goal = {"title": "t", "suite": "tenants", "where": {"tenants": 32}, "value": "full_library_share"}
+    goal |= {"unit": "%", "higher": True, "must": 90, "beside": {"p50": "results.p50_ms"}}
+    assert goals.row(goal, files, HERE)[1] == "not measured"
+    cells = goals.row(goal | {"also": ["processors"]}, files, HERE)
+    assert cells[1:3] == ["93.0 % (Some CPU); p50 4.5 ms", "90"]
+    files["t"]["results"]["device"] = f"{HERE}, 139 GiB"
+    assert goals.row(goal, files, HERE)[1:3] == ["93.0 %; p50 4.5 ms", "90: yes"]
 
 
 def test_every_goal_of_the_project_can_be_read(goals):
@@ -101,6 +204,10 @@ def test_goals_of_the_project_fit_the_records(goals):
         ({"aim": 4}, "the aim 4 is less than what must be, 3"),
         ({"where": {"name": "x", "slot": 5}}, "no row has slot"),
         ({"at_least": {"sizes": 5}}, "no row has sizes"),
+        ({"also": ["models"]}, ""),
+        ({"also": ["abacus"]}, "also abacus, expected of models, processors"),
+        ({"beside": {"p50": "results.p50_ms"}}, "no record has results.p50_ms in ms"),
+        ({"gpus": 2}, "no record fits, and `not_yet` does not say why"),
         ({"where": {"name": "z"}}, "no record fits, and `not_yet` does not say why"),
     ],
 )
