@@ -93,54 +93,80 @@ def timeline() -> str:
     )
 
 
-LIMBS = "one bootstrap's limbs, measured"
-
-
-def label_once(axes: Any, label: str) -> str:
-    """The label, or none where the legend has it."""
-    return "" if label in axes.get_legend_handles_labels()[1] else label
+LIMBS = "one bootstrap's limbs"
 
 
 def gpus() -> str:
     """Times faster than one GPU, by how many there are: the model of crenel gpus, and what was measured."""
-    model = data("gpus-boot40-model.json")
-    pools = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(RESULTS.glob("pool-*.json"))]
+    model, gates = data("gpus-boot40-model.json"), data("gpus-bool128-model.json")
 
     def draw(axes: Any) -> None:
         most = 8
         axes.plot([1, most], [1, most], ":", color="grey", label="as many times as there are GPUs")
-        rows = [r for r in model["spread"] if r["gpus"] <= most]
-        label = "ciphertexts spread: bootstraps a second"
-        axes.plot(
-            [r["gpus"] for r in rows], [r["speedup"] for r in rows], "o-", color=COLOURS[0], label=label
-        )
+        spread = ((model, "bootstraps a second", "o-"), (gates, "gates of bool128 a second", "d--"))
+        for i, (found, what, line) in enumerate(spread):
+            rows = [r for r in found["spread"] if r["gpus"] <= most]
+            x, y = [r["gpus"] for r in rows], [r["speedup"] for r in rows]
+            axes.plot(x, y, line, color=COLOURS[3 * i], label=f"spread: {what}")
         one = next(r["latency"] for r in model["divided"] if r["gpus"] == 1)
         for i, way in enumerate(("gathered", "aggregated")):
             rows = [r for r in model["divided"] if r["way"] == way and r["gpus"] <= most]
             x, y = [r["gpus"] for r in rows], [one / r["latency"] for r in rows]
             axes.plot(x, y, "s-", color=COLOURS[1 + i], label=f"one bootstrap's limbs, {way}")
-        for i, pool in enumerate(pools):
-            boots = [r for r in pool["results"] if (r["name"], r["params"]) == ("bootstrap", "boot40")]
-            rows = [r for r in boots if r["together"] == 1]
-            x, y = [r["devices"] for r in rows], [r["times_one_device"] for r in rows]
-            axes.plot(x, y, "*", markersize=12, color=COLOURS[3], label="" if i else "spread, measured")
-        for file in sorted(RESULTS.glob("split-boot40-*.json")):
-            rows = json.loads(file.read_text(encoding="utf-8"))["results"]
-            alone = min(r["latency_us"] for r in rows if "device" not in r)
-            for r in rows:
-                if "device" in r and not r["graph"]:
-                    x, y = r["device"].count("+") + 1, alone / r["latency_us"]
-                    axes.plot([x], [y], "P", markersize=9, color=COLOURS[1], label=label_once(axes, LIMBS))
-        axes.set_xlabel("GPUs of one host")
+        for label, points in measured_times().items():
+            what, _, card = label.partition(", ")
+            mark, beside = MARKS[what]
+            colour, side = CARDS[card == model["device"]]
+            x, y = [count * beside**side for count, _ in points], [times for _, times in points]
+            axes.plot(x, y, mark, markersize=7, fillstyle="none", color=colour, label=f"measured: {label}")
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log", base=2)
+        axes.set_xticks([1, 2, 4, 8], ["1", "2", "4", "8"])
+        axes.set_yticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", ""])
+        axes.set_xlabel("GPUs of one host; measurements beside their number")
         axes.set_ylabel("times one GPU")
-        axes.legend(loc="upper left")
+        axes.legend(loc="upper left", fontsize="x-small")
 
     return drawn(
         draw,
         7.5,
-        4.2,
-        "Bootstraps of boot40 on several GPUs: the model of crenel gpus, and what was measured",
+        4.6,
+        "Bootstraps of boot40 and gates on several GPUs: the model of crenel gpus, and what was measured",
     )
+
+
+# Marks, and how far beside their number of GPUs they stand, so that one hides no other.
+MARKS = {
+    "bootstraps a second": ("*", 1.07),
+    "gates a second": ("v", 1.16),
+    "one bootstrap's limbs": ("P", 1.07),
+}
+CARDS = (("#b03060", -1), ("#222222", 1))  # others to the left, the card that launches were counted on right
+
+
+def measured_times() -> dict[str, list[tuple[int, float]]]:
+    """What was measured on which card: (GPUs, times one GPU) of every record."""
+    found: dict[str, list[tuple[int, float]]] = {}
+
+    def card(record: Any) -> str:
+        return str(record["provenance"]["device_description"]).partition(",")[0]
+
+    for file in sorted(RESULTS.glob("pool-*.json")):
+        record = json.loads(file.read_text(encoding="utf-8"))
+        kinds = {"bootstrap": "bootstraps a second", "nand": "gates a second"}
+        for r in record["results"]:
+            if r["name"] in kinds and r["devices"] > 1 and r["together"] in (None, 1):
+                label = f"{kinds[r['name']]}, {card(record)}"
+                found.setdefault(label, []).append((r["devices"], r["times_one_device"]))
+    for file in sorted(RESULTS.glob("split-boot40-*.json")):
+        record = json.loads(file.read_text(encoding="utf-8"))
+        rows = [r for r in record["results"] if not r["graph"]]
+        alone = min(r["latency_us"] for r in rows if "device" not in r)
+        for r in rows:
+            if "device" in r:
+                label = f"{LIMBS}, {card(record)}"
+                found.setdefault(label, []).append((r["device"].count("+") + 1, alone / r["latency_us"]))
+    return found
 
 
 def memory() -> str:
