@@ -10,6 +10,7 @@ from report import memory
 Json = dict[str, Any]
 KINDS = ("crenel-bench", "crenel-service")
 BY_PART = ("boot", "boot_memory")
+PART = " of its "  # of a GPU that a device has some multiprocessors of
 MODEL = "model of an "  # how models of GPUs are described
 
 
@@ -28,6 +29,8 @@ def head(data: Json) -> Head:
         return Head(data["date"], device.split(",")[0], False)
     p = data["provenance"]
     device = p["device_description"].split(",")[0].split(" that ")[0]  # models say what they are not
+    if PART in p["device_description"]:
+        device = f"a part of one {device}"
     return Head(p.get("date", ""), device, bool(p.get("dirty")))
 
 

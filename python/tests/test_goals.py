@@ -33,6 +33,9 @@ def test_the_newest_record_of_the_goals_gpu(goals):
         "new": record(HERE, "2", {"name": "x", "latency_us": 3000.0}, {"name": "y", "latency_us": 1.0}),
         "newer elsewhere": record("NVIDIA H100", "3", {"name": "x", "latency_us": 500.0}),
         "newer, wrong": record(HERE, "4", {"name": "x", "latency_us": 1.0, "correct": False}),
+        "newer, half a card": record(
+            f"{HERE}, 66 of its 132 multiprocessors", "6", {"name": "x", "latency_us": 1.0}
+        ),
         "newer, a processor": record("AMD EPYC", "5", {"name": "x", "latency_us": 1.0}),
     }
     cells = goals.row(GOAL | {"must": 3, "aim": 2}, files, HERE)
