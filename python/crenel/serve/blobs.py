@@ -19,7 +19,8 @@ from typing import Any
 
 import fsspec
 
-from crenel.errors import NotFoundError, ParameterError, StorageError
+from crenel.errors import CrenelError, NotFoundError, ParameterError, StorageError, UnavailableError
+from crenel.serve.observe import log
 
 NAME = re.compile(r"[a-z0-9_-]+(/[a-z0-9_-]+)*")
 PIECE = 1 << 20
@@ -41,11 +42,14 @@ class Blobs:
         self.files, self.root = fsspec.core.url_to_fs(url)
         self.local = "file" in _protocols(self.files)
         self.min_free_bytes = min_free_bytes
-        with _translated():
+        with self._translated():
             if self.local:
                 private(Path(self.root))
             else:
                 self.files.makedirs(self.root, exist_ok=True)
+
+    def _translated(self, name: str = "") -> contextlib.AbstractContextManager[None]:
+        return translated(name) if self.local else _of_a_store(name)
 
     def room(self, needed: int = 0) -> None:
         """Raises StorageError where a local disk has no room for so many bytes."""
@@ -98,7 +102,7 @@ class Blobs:
     def writer(self, name: str) -> Writer:
         """A blob that is written piece by piece; there once it is committed. Raises StorageError."""
         path = self._path(name)
-        with _translated():
+        with self._translated():
             self._folder_of(path)
             return Writer(self, path)
 
@@ -110,7 +114,7 @@ class Blobs:
                 self.write(name, [data])
             return
         paths = {self._path(name): data for name, data in found.items()}
-        with _translated():
+        with self._translated():
             for path in paths:
                 self._folder_of(path)
             _put(paths)
@@ -122,7 +126,7 @@ class Blobs:
         at multiples of `PAGE`: what is punched is free then. Raises StorageError, and nothing is left."""
         path = self._path(name)
         places, end = [], 0
-        with _translated():
+        with self._translated():
             self._folder_of(path)
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
             try:
@@ -141,7 +145,7 @@ class Blobs:
 
     def part(self, name: str, offset: int, size: int) -> bytes:
         """Bytes of a local blob; fewer where it ends before. Raises NotFoundError."""
-        with _translated(name):
+        with self._translated(name):
             file = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
             try:
                 return _read(file, offset, size)
@@ -151,7 +155,7 @@ class Blobs:
     def punch(self, name: str, offset: int, size: int) -> None:
         """Frees a part of a local blob, which reads as zeros then; a file system that cannot, or not now,
         keeps the bytes until the blob is deleted. None of the name is no error."""
-        with contextlib.suppress(NotFoundError), _translated():
+        with contextlib.suppress(NotFoundError), self._translated():
             file = os.open(self._path(name), os.O_WRONLY | os.O_CLOEXEC)
             try:
                 _punch(file, offset, -(-size // PAGE) * PAGE)
@@ -159,10 +163,15 @@ class Blobs:
                 os.close(file)
 
     def names(self, folder: str) -> list[str]:
-        """Blobs of a folder of a local disk, without those that are being written."""
-        with _translated():
+        """Blobs of a folder, without those that are being written to a local disk."""
+        path = self._path(folder)
+        with self._translated():
             try:
-                found = os.listdir(self._path(folder))
+                if self.local:
+                    found = os.listdir(path)
+                else:
+                    self.files.invalidate_cache(path)  # others write, too
+                    found = [entry.rpartition("/")[2] for entry in self.files.ls(path, detail=False)]
             except FileNotFoundError:
                 return []
         return [f"{folder}/{name}" for name in found if NAME.fullmatch(name)]
@@ -178,7 +187,7 @@ class Blobs:
 
     def pieces(self, name: str) -> Iterator[bytes]:
         """Its bytes, piece after piece. Raises NotFoundError."""
-        with _translated(name), self.files.open(self._path(name), "rb") as file:
+        with self._translated(name), self.files.open(self._path(name), "rb") as file:
             while piece := file.read(PIECE):
                 yield piece
 
@@ -186,7 +195,7 @@ class Blobs:
         """All its bytes. Raises NotFoundError."""
         if not self.local:
             return b"".join(self.pieces(name))
-        with _translated(name):
+        with self._translated(name):
             file = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
             try:
                 return _read(file, 0, os.fstat(file).st_size)
@@ -209,7 +218,7 @@ class Blobs:
     def move(self, source: str, target: str) -> None:
         """Another name for a blob, in the place of what had it. Raises NotFoundError."""
         path = self._path(target)
-        with _translated(source):
+        with self._translated(source):
             self._folder_of(path)
             if self.local:
                 os.replace(self._path(source), path)
@@ -218,19 +227,22 @@ class Blobs:
                 self.files.mv(self._path(source), path)
 
     def exists(self, name: str) -> bool:
-        """Is there a blob of this name?"""
-        with _translated():
-            return bool(self.files.exists(self._path(name)))
+        """Is there a blob of this name? Raises StorageError, UnavailableError: fsspec's own says no then."""
+        try:
+            self.size(name)
+        except NotFoundError:
+            return False
+        return True
 
     def size(self, name: str) -> int:
         """Bytes of a blob. Raises NotFoundError."""
-        with _translated(name):
+        with self._translated(name):
             return int(self.files.size(self._path(name)))
 
     def delete(self, name: str) -> None:
         """Deletes a blob, or all below a name; none is no error."""
         path = self._path(name)
-        with _translated():
+        with self._translated():
             try:
                 if self.local:
                     with contextlib.suppress(IsADirectoryError):
@@ -247,7 +259,7 @@ class Blobs:
                 self.delete(name)
             return
         paths = [self._path(name) for name in names]
-        with _translated():
+        with self._translated():
             for path in paths:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(path)
@@ -285,14 +297,14 @@ class Writer:
 
     def write(self, piece: bytes) -> None:
         """One piece more. Raises StorageError; `abort` then."""
-        with _translated():
+        with self._blobs._translated():
             self._file.write(piece)
         self.size += len(piece)
 
     def commit(self) -> int:
         """The blob is there, and on the disk. Returns its size. Raises StorageError, and nothing is left."""
         try:
-            with _translated():
+            with self._blobs._translated():
                 if self._blobs.local:
                     self._file.flush()
                     os.fsync(self._file.fileno())
@@ -307,14 +319,15 @@ class Writer:
 
     def abort(self) -> None:
         """Nothing of it stays."""
-        with contextlib.suppress(OSError):
-            if self._blobs.local:
-                self._file.close()
-            else:
-                self._file.discard()  # of fsspec's buffered files: parts that were sent are given up
-                self._file.closed = True  # else collecting it writes what was given up
         if self._blobs.local:
+            with contextlib.suppress(OSError):
+                self._file.close()
             Path(self._beside).unlink(missing_ok=True)
+            return
+        with contextlib.suppress(StorageError, UnavailableError, NotFoundError), self._blobs._translated():
+            self._file.discard()  # of fsspec's buffered files: parts that were sent are given up
+        with contextlib.suppress(AttributeError):  # of files that are in memory only
+            self._file.closed = True  # else collecting it writes what was given up
 
 
 def private(folder: Path) -> None:
@@ -403,12 +416,35 @@ def _sync(path: str) -> None:
 
 
 @contextmanager
-def _translated(name: str = "") -> Iterator[None]:
+def translated(name: str = "") -> Iterator[None]:
+    """What the system says of files, in the library's errors. Raises NotFoundError, of the name,
+    StorageError, and UnavailableError where a connection failed."""
     try:
         yield
+    except CrenelError:  # which may be one of the system's, too
+        raise
     except FileNotFoundError:
         raise NotFoundError(f"no blob {name}", {"name": name}) from None
+    except (ConnectionError, TimeoutError) as error:
+        raise _unavailable(error) from error
     except OSError as error:
         if error.errno in FULL:
             raise StorageError("the disk is full", {"retry_after": 30}) from None
         raise StorageError(f"storage failed: {os.strerror(error.errno or 0)}", {"retry_after": 30}) from error
+
+
+@contextmanager
+def _of_a_store(name: str) -> Iterator[None]:
+    """As `translated`, and of whatever else a store's package raises: their errors have no common base."""
+    try:
+        with translated(name):
+            yield
+    except CrenelError:
+        raise
+    except Exception as error:
+        log("store_failed", code=type(error).__name__)
+        raise _unavailable(error) from error
+
+
+def _unavailable(error: Exception) -> UnavailableError:
+    return UnavailableError(f"the store does not answer ({type(error).__name__})", {"retry_after": 5})

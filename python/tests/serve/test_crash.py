@@ -99,9 +99,9 @@ def test_a_disk_that_fills_within_a_write(world: World, monkeypatch, where):
     honest = getattr(Writer, where)
 
     def full(self: Writer, *given: bytes) -> object:
-        from crenel.serve.blobs import _translated
+        from crenel.serve.blobs import translated
 
-        with _translated():
+        with translated():
             raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Writer, where, full)
