@@ -78,7 +78,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
             pass
         _round(service, works, tenants, served.program, 8)
         rounds = [_round(service, works, tenants, served.program, given.jobs) for _ in range(given.rounds)]
-        if works.resident.use.evictions:
+        if works.tiers.device.use.evictions:
             raise SystemExit("keys were not resident")
         works.close()
         service.close()

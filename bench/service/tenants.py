@@ -32,9 +32,9 @@ import started  # noqa: E402
 import crenel  # noqa: E402
 from crenel import client, nn  # noqa: E402
 from crenel.serve import NnProgram  # noqa: E402
+from crenel.serve.presence import alive  # noqa: E402
 from crenel.serve.programs import Programs  # noqa: E402
 from crenel.serve.service import Service  # noqa: E402
-from crenel.serve.worker import alive  # noqa: E402
 
 
 def measure(given: argparse.Namespace) -> dict[str, Any]:

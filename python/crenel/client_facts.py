@@ -69,7 +69,10 @@ class ProgramFacts(TypedDict):
 
 
 class KeyFacts(TypedDict):
-    """Evaluation keys at a service; times are UTC, ISO 8601; state is received, ready or refused."""
+    """Evaluation keys at a service; times are UTC, ISO 8601; state is received, ready or refused.
+
+    `error` is why they were refused, `waits` why they could not be checked yet, which is tried again.
+    """
 
     key: str
     program: str
@@ -79,6 +82,7 @@ class KeyFacts(TypedDict):
     expires: str
     state: str
     error: Problem | None
+    waits: Problem | None
 
 
 class Seconds(TypedDict):

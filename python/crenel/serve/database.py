@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,7 @@ from crenel.serve.blobs import private
 
 TABLES = MetaData()
 ID, HASH = String(32), String(64)
+AT_ONCE = 500  # databases bound what one statement may name
 
 schema_version = Table("schema_version", TABLES, Column("number", Integer, primary_key=True))
 tenants = Table(
@@ -63,6 +65,7 @@ keys = Table(
     Column("created", Float, nullable=False), Column("used", Float, nullable=False),
     Column("expires", Float, nullable=False, index=True), Column("changed", Float, nullable=False),
     Column("worker", ID), Column("lease", Float), Column("attempts", Integer, nullable=False),
+    Column("put_off", Integer),
 )  # fmt: skip
 jobs = Table(
     "jobs", TABLES,
@@ -76,7 +79,7 @@ jobs = Table(
     Column("changed", Float, nullable=False, index=True), Column("started", Float), Column("finished", Float),
     Column("expires", Float, index=True), Column("worker", ID), Column("lease", Float),
     Column("seconds_keys", Float), Column("seconds_run", Float), Column("fetched", Float),
-    Column("result_pack", String(160)), Column("result_offset", BigInteger),
+    Column("result_pack", String(160)), Column("result_offset", BigInteger), Column("put_off", Integer),
     UniqueConstraint("tenant", "idempotency"),
     Index("jobs_of_tenant", "tenant", "state", "input_bytes", "result_bytes"),
     Index("jobs_in_line", "state", "created"),
@@ -95,7 +98,7 @@ def _first(connection: sql.Connection) -> None:
 
 def _second(connection: sql.Connection) -> None:
     """Whether a result was fetched, and what counting a tenant's jobs reads."""
-    _with_columns(connection, fetched="DOUBLE PRECISION")
+    _with_columns(connection, jobs, fetched="DOUBLE PRECISION")
     for index in jobs.indexes:
         if index.name in ("jobs_of_tenant", "jobs_in_line"):
             index.create(connection, checkfirst=True)
@@ -103,27 +106,32 @@ def _second(connection: sql.Connection) -> None:
 
 def _third(connection: sql.Connection) -> None:
     """Results that lie in one file, and which rows name it."""
-    _with_columns(connection, result_pack="VARCHAR(160)", result_offset="BIGINT")
+    _with_columns(connection, jobs, result_pack="VARCHAR(160)", result_offset="BIGINT")
     for index in jobs.indexes:
         index.create(connection, checkfirst=True)
 
 
-def _with_columns(connection: sql.Connection, **wanted: str) -> None:
-    """Those of jobs that are not there yet."""
-    there = {column["name"] for column in sql.inspect(connection).get_columns(jobs.name)}
+def _fourth(connection: sql.Connection) -> None:
+    """How many of the attempts failed through no fault of the job or the keys."""
+    for table in (jobs, keys):
+        _with_columns(connection, table, put_off="INTEGER")
+
+
+def _with_columns(connection: sql.Connection, table: Table, **wanted: str) -> None:
+    """Those of a table that are not there yet."""
+    there = {column["name"] for column in sql.inspect(connection).get_columns(table.name)}
     for name, kind in wanted.items():
         if name not in there:
-            connection.exec_driver_sql(f"ALTER TABLE jobs ADD COLUMN {name} {kind}")
+            connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}")
 
 
-KEYS_WAIT = "SELECT EXISTS (SELECT 1 FROM keys WHERE state = 'received')"
-ANYTHING = f"{KEYS_WAIT} OR EXISTS (SELECT 1 FROM jobs WHERE state = 'queued')"
-JOBS_WAIT = (
-    "SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'queued') "
-    "OR EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease < ?)"
-)
-"""Asked with the time: those that a dead worker had wait as well."""
-MIGRATIONS: tuple[Callable[[sql.Connection], None], ...] = (_first, _second, _third)
+# Asked with the time: what was put off waits once that is over, and what a dead worker had waits as well.
+_FREE = "(lease IS NULL OR lease < ?1)"
+_QUEUED = f"EXISTS (SELECT 1 FROM jobs WHERE state = 'queued' AND {_FREE})"
+KEYS_WAIT = f"SELECT EXISTS (SELECT 1 FROM keys WHERE state = 'received' AND {_FREE})"
+ANYTHING = f"{KEYS_WAIT} OR {_QUEUED}"
+JOBS_WAIT = f"SELECT {_QUEUED} OR EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease < ?1)"
+MIGRATIONS: tuple[Callable[[sql.Connection], None], ...] = (_first, _second, _third, _fourth)
 """What brings a database from version k to k + 1. A change of a table is a further function, never an edit
 of an old one; the first makes the tables as they are now, so that later ones ask what is there."""
 
@@ -182,14 +190,14 @@ class Database:
             except sqlite3.Error:  # busy: what is asked next says it better
                 return None
 
-    def anything(self, question: str = ANYTHING, *given: float) -> bool:
-        """May there be something that waits for a worker? As quick as `version`, and without the lock of who
-        writes; True where nobody knows."""
+    def anything(self, question: str = ANYTHING) -> bool:
+        """May there be something that waits for a worker now? As quick as `version`, and without the lock of
+        who writes; True where nobody knows."""
         with self._looking:
             if self._look is None:
                 return True
             try:
-                return bool(self._look.execute(question, given).fetchone()[0])
+                return bool(self._look.execute(question, (time.time(),)).fetchone()[0])
             except sqlite3.Error:
                 return True
 

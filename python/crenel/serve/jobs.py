@@ -27,11 +27,12 @@ from crenel.errors import (
 )  # fmt: skip
 from crenel.serve.auth import Tenant
 from crenel.serve.blobs import Blobs
-from crenel.serve.database import Database, jobs
+from crenel.serve.database import AT_ONCE, Database, jobs
 from crenel.serve.errors import Problem
 from crenel.serve.keys import REFUSED, Keys, needed
+from crenel.serve.patience import pause
 from crenel.serve.programs import Programs
-from crenel.serve.results import AT_ONCE, Results, Stored, input_of
+from crenel.serve.results import Results, Stored, input_of
 from crenel.serve.settings import Settings
 from crenel.serve.statements import (
     ALL_OPEN,
@@ -88,6 +89,8 @@ class Claimed:
     waited: float
     keys: bool = True
     """Are its keys still the tenant's?"""
+    last: bool = False
+    """May it not begin again where this attempt fails?"""
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ class Jobs:
         row = {
             "id": job, "tenant": tenant.id, "program": asked.program, "key": asked.key,
             "idempotency": asked.idempotency, "state": QUEUED, "input_bytes": asked.size,
-            "input_sha256": asked.sha256, "attempts": 0, "created": now, "changed": now,
+            "input_sha256": asked.sha256, "attempts": 0, "put_off": 0, "created": now, "changed": now,
         }  # fmt: skip
         try:
             if asked.body is None:
@@ -266,8 +269,8 @@ class Jobs:
             if cost is not None:
                 most = -(-len(found) // (others + 1))
                 some = _together(some, found, resident, cost, most)
-            ended = [row for row in some if row.attempts >= self._settings.attempts]
-            taken = [row for row in some if row.attempts < self._settings.attempts]
+            ended = [row for row in some if _begun(row) >= self._settings.attempts]
+            taken = [row for row in some if _begun(row) < self._settings.attempts]
             if taken:
                 values = {"by": worker, "new_lease": now + self._settings.lease_seconds, "now": now}
                 connection.execute(CLAIM, [values | {"job": row.id} for row in taken])
@@ -282,6 +285,7 @@ class Jobs:
             Claimed(
                 row.id, row.tenant, row.program, row.key, row.attempts + 1, now - row.created,
                 row.key_expires is not None and row.key_expires > now and row.key_state != REFUSED,
+                _begun(row) + 1 >= self._settings.attempts,
             )
             for row in taken
         ]  # fmt: skip
@@ -289,7 +293,7 @@ class Jobs:
     def _free(self, connection: sql.Connection, now: float) -> list[Row]:
         """What waits, oldest first; and, where nothing does or it was not asked for long, what a dead worker
         had."""
-        found = list(connection.execute(WAITING))
+        found = list(connection.execute(WAITING, {"now": now}))
         if not found or now - self._asked > self._settings.lease_seconds / 8:
             self._asked = now
             lost = list(connection.execute(LOST, {"now": now}))
@@ -354,9 +358,29 @@ class Jobs:
         """The job ends with an error of the library."""
         self._end(_mine(claimed, worker), claimed.id, error)
 
-    def release(self, claimed: Claimed, worker: str) -> None:
-        """Gives the job back: it waits again, at its old place; the attempt counts."""
-        values = {"state": QUEUED, "lease": None, "worker": None, "changed": time.time()}
+    def release(self, claimed: Claimed, worker: str, counts: bool = True) -> None:
+        """Gives the job back: it waits again, at its old place.
+
+        counts : the attempt is one of those after which it ends; without, the worker stopped by itself
+        """
+        values: dict[str, Any] = {"state": QUEUED, "lease": None, "worker": None, "changed": time.time()}
+        if not counts:
+            values["put_off"] = sql.func.coalesce(jobs.c.put_off, 0) + 1
+        with self._database.writing() as connection:
+            connection.execute(sql.update(jobs).where(_mine(claimed, worker)).values(**values))
+
+    def put_off(self, claimed: Claimed, worker: str, error: CrenelError) -> None:
+        """Gives the job back because storage or database failed: it is tried again after a pause that grows,
+        and the attempt does not count. Where that goes on for longer than results are kept, it ends with the
+        error."""
+        if claimed.attempt > self._settings.attempts and claimed.waited > self._settings.result_ttl:
+            self.failed(claimed, worker, error)
+            return
+        now = time.time()
+        values = {
+            "state": QUEUED, "lease": now + pause(claimed.attempt), "worker": None, "changed": now,
+            "put_off": sql.func.coalesce(jobs.c.put_off, 0) + 1,
+        }  # fmt: skip
         with self._database.writing() as connection:
             connection.execute(sql.update(jobs).where(_mine(claimed, worker)).values(**values))
 
@@ -474,6 +498,11 @@ def _together(
         if left > 0:
             some.append(row)
     return some
+
+
+def _begun(row: Row) -> int:
+    """How often it was begun and may itself have been the trouble."""
+    return int(row.attempts) - int(row.put_off or 0)
 
 
 def _stale(row: Row, now: float, ttl: float) -> bool:

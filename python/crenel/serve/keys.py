@@ -11,8 +11,10 @@ import sqlalchemy as sql
 from crenel.errors import CrenelError, KeysNeededError, NotFoundError, StateError
 from crenel.serve.auth import Tenant
 from crenel.serve.blobs import Blobs
-from crenel.serve.database import Database, keys
+from crenel.serve.database import AT_ONCE, Database, keys
 from crenel.serve.errors import Problem
+from crenel.serve.patience import pause
+from crenel.serve.results import FORGOTTEN_S
 from crenel.serve.settings import Settings
 
 RECEIVED, READY, REFUSED = "received", "ready", "refused"
@@ -31,6 +33,7 @@ class ToCheck:
     tenant: str
     key: str
     program: str
+    attempt: int = 1
 
 
 def blob_of(key: str) -> str:
@@ -43,6 +46,8 @@ class Keys:
 
     def __init__(self, database: Database, blobs: Blobs, settings: Settings) -> None:
         self._database, self._blobs, self._settings = database, blobs, settings
+        self._seen: dict[str, float] = {}
+        """Files that no tenant has, and when `sweep` first saw each."""
 
     def add(
         self, tenant: Tenant, program: str, key: str, size: int, blob: str, replaces: str | None = None
@@ -57,7 +62,7 @@ class Keys:
             "tenant": tenant.id, "key": key, "program": program, "bytes": size, "state": RECEIVED,
             "error": None, "replaces": None if replaces == key else replaces, "created": now, "used": now,
             "expires": now + self._settings.key_ttl, "changed": now, "worker": None, "lease": None,
-            "attempts": 0,
+            "attempts": 0, "put_off": 0,
         }  # fmt: skip
         with self._database.writing() as connection:
             connection.execute(sql.delete(keys).where(_is(tenant, key)))
@@ -116,18 +121,33 @@ class Keys:
                 return None
             taken = {"worker": worker, "lease": now + lease, "attempts": row.attempts + 1}
             connection.execute(sql.update(keys).where(_row(row.tenant, row.key)).values(**taken))
-        if row.attempts >= self._settings.attempts:
-            self.checked(
-                ToCheck(row.tenant, row.key, row.program), StateError("checking these keys ended workers")
-            )
+        found = ToCheck(row.tenant, row.key, row.program, row.attempts + 1)
+        if row.attempts - (row.put_off or 0) >= self._settings.attempts:
+            self.checked(found, StateError("checking these keys ended workers"))
             return None
-        return ToCheck(row.tenant, row.key, row.program)
+        return found
 
     def extend(self, found: ToCheck, worker: str, lease: float) -> None:
         """The worker still checks."""
         mine = _row(found.tenant, found.key) & (keys.c.worker == worker)
         with self._database.writing() as connection:
             connection.execute(sql.update(keys).where(mine).values(lease=time.time() + lease))
+
+    def put_off(self, found: ToCheck, worker: str, error: CrenelError, counts: bool = False) -> None:
+        """They could not be checked: they wait, with the error for who asks, and are tried again after a
+        pause that grows.
+
+        counts : the attempt is one of those after which they are refused; without, the error says nothing of
+            them
+        """
+        now, mine = time.time(), _row(found.tenant, found.key) & (keys.c.worker == worker)
+        values = {
+            "worker": None, "lease": now + pause(found.attempt), "changed": now,
+            "error": Problem.of(error, retry=True).to_json(),
+            "put_off": sql.func.coalesce(keys.c.put_off, 0) + (0 if counts else 1),
+        }  # fmt: skip
+        with self._database.writing() as connection:
+            connection.execute(sql.update(keys).where(mine).values(**values))
 
     def checked(self, found: ToCheck, error: CrenelError | None) -> None:
         """The outcome of a check, which says nothing of a file that was sent again for another program since.
@@ -144,6 +164,16 @@ class Keys:
                 connection.execute(sql.delete(keys).where(_row(found.tenant, str(replaced))))
                 gone.append(str(replaced))
         self._sweep(gone)
+
+    def held(self, found: Collection[str]) -> set[tuple[str, str]]:
+        """Of these keys, those that some tenant has and whose time is not over, each with its program."""
+        names, there = list(found), set()
+        wanted = sql.select(keys.c.program, keys.c.key).where(keys.c.expires > time.time()).distinct()
+        with self._database.reading() as connection:
+            for start in range(0, len(names), AT_ONCE):
+                some = wanted.where(keys.c.key.in_(names[start : start + AT_ONCE]))
+                there |= {(str(row.program), str(row.key)) for row in connection.execute(some)}
+        return there
 
     def touch(self, connection: sql.Connection, found: Collection[tuple[str, str]]) -> None:
         """Jobs use these keys of tenants: their time begins anew."""
@@ -165,6 +195,16 @@ class Keys:
             connection.execute(sql.delete(keys).where(over))
         self._sweep(found)
         return len(found)
+
+    def sweep(self) -> int:
+        """Deletes files that no tenant had an hour ago either: the storage refused when their keys ended, or
+        something died between a file and its row. Returns how many."""
+        now, names = time.monotonic(), self._blobs.names("keys")
+        held = {blob_of(key) for _, key in self.held([name.partition("/")[2] for name in names])}
+        self._seen = {name: self._seen.get(name, now) for name in names if name not in held}
+        gone = [name for name, since in self._seen.items() if now - since > FORGOTTEN_S]
+        self._blobs.delete_files(gone)
+        return len(gone)
 
     def _sweep(self, found: list[str]) -> None:
         """Deletes the files that no tenant has any more."""

@@ -31,6 +31,8 @@ PULSE_S = 0.5
 """Between two signs of life of a worker to the process that started it."""
 SILENT_S = 10.0
 """After so long without any, or a lease where that is longer, a worker is killed."""
+BROKEN = 3
+"""The status of a worker that gave its device up."""
 
 
 @dataclass
@@ -162,6 +164,8 @@ def main() -> None:
     threading.Thread(target=orphaned, daemon=True, name="orphaned").start()
     threading.Thread(target=alive, daemon=True, name="pulse").start()
     worker.run()
+    if worker.health.broken:  # what it has of the device cannot be given back, and must not hold the process
+        os._exit(BROKEN)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -73,6 +74,25 @@ def to_stderr() -> None:
     LOGGER.propagate = False
 
 
+@dataclass
+class Counts:
+    """What a worker did since it began."""
+
+    done: int = 0
+    failed: int = 0
+    checked: int = 0
+    busy: float = 0.0
+    """Seconds in which jobs had the device, those that failed included."""
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+    buckets: dict[str, list[int]] = field(default_factory=lambda: {s: [0] * len(BUCKETS) for s in STAGES})
+
+    def observe(self, stage: str, seconds: float) -> None:
+        """Into the stage's sum and histogram."""
+        self.seconds[stage] += seconds
+        for k, bound in enumerate(BUCKETS):
+            self.buckets[stage][k] += seconds <= bound
+
+
 class Metrics:
     """Counters of one process of the HTTP side; what workers and the queue show is read when it is asked for.
 
@@ -80,7 +100,7 @@ class Metrics:
     and counters without it would jump.
 
     jobs : counts by state
-    workers : what `crenel.serve.worker.alive` returns
+    workers : what `crenel.serve.presence.alive` returns
     """
 
     def __init__(

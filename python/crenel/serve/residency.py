@@ -7,14 +7,11 @@ the file on a disk. A miss of a tier costs time and nothing else.
 
 from __future__ import annotations
 
-import os
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Generic, TypeVar
 
 from crenel.errors import OutOfMemoryError
@@ -40,23 +37,6 @@ class Use:
     hits: int
     misses: int
     evictions: int
-
-
-class MemoryFile:
-    """A copy of a file that lies in memory and is read by a path, until nobody has it any more."""
-
-    def __init__(self, source: Path) -> None:
-        self._file = os.memfd_create("crenel-keys", os.MFD_CLOEXEC)
-        weakref.finalize(self, os.close, self._file)
-        with source.open("rb") as file:
-            done = 0
-            while sent := os.sendfile(self._file, file.fileno(), done, 1 << 24):
-                done += sent
-
-    @property
-    def path(self) -> Path:
-        """For this process."""
-        return Path(f"/proc/self/fd/{self._file}")
 
 
 class Residency(Generic[T]):
@@ -105,6 +85,12 @@ class Residency(Generic[T]):
         """Drops values that nobody uses until at most so many bytes are held; returns how many went."""
         with self._changed:
             return self._evict(lambda: self._held() > nbytes)
+
+    @property
+    def leaving(self) -> int:
+        """How many were dropped while in use, and still are."""
+        with self._changed:
+            return sum(e.doomed for e in self._entries.values())
 
     @property
     def names(self) -> set[str]:

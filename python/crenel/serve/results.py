@@ -18,13 +18,12 @@ import sqlalchemy as sql
 
 from crenel.errors import NotFoundError
 from crenel.serve.blobs import Blobs
-from crenel.serve.database import Database, jobs
+from crenel.serve.database import AT_ONCE, Database, jobs
 from crenel.serve.observe import log
 from crenel.serve.statements import ATTEMPTS, FINAL, KEPT, RUNNING
 
 SMALL = 4 << 20  # bytes of results that are read at once, and at most of one in a pack
-AT_ONCE = 500  # databases bound what one statement may name
-FORGOTTEN_S = 3600.0  # bodies without a job for so long are no request's that is on its way
+FORGOTTEN_S = 3600.0  # files without a row for so long are no request's that is on its way
 
 
 @dataclass(frozen=True)

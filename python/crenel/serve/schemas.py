@@ -139,14 +139,17 @@ class KeyModel(BaseModel):
     expires: str
     state: Literal["received", "ready", "refused"]
     error: Problem | None
+    waits: Problem | None
 
     @classmethod
     def of(cls, row: Any) -> KeyModel:
         """Of a row of the database."""
+        found = json.loads(row.error) if row.error else None
+        received = row.state == "received"
         return cls(
             key=row.key, program=row.program, bytes=row.bytes, created=utc(row.created) or "",
             used=utc(row.used) or "", expires=utc(row.expires) or "", state=row.state,
-            error=json.loads(row.error) if row.error else None,
+            error=None if received else found, waits=found if received else None,
         )  # fmt: skip
 
 

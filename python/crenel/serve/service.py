@@ -6,7 +6,7 @@ import threading
 import time
 
 from crenel.errors import ServiceError
-from crenel.serve import worker
+from crenel.serve import presence
 from crenel.serve.auth import Auth
 from crenel.serve.blobs import Blobs
 from crenel.serve.database import Database
@@ -44,7 +44,7 @@ class Service:
 
     def workers(self) -> list[dict[str, object]]:
         """Those that live, as they describe themselves."""
-        return worker.alive(self.database, self.settings)
+        return presence.alive(self.database, self.settings)
 
     def described(self, program: str) -> dict[str, object]:
         """A program in full, made once. Raises NotFoundError."""
@@ -61,8 +61,11 @@ class Service:
         except ServiceError as error:
             found["storage"] = error.code
         try:
-            if not self.workers():
+            workers = self.workers()
+            if not workers:
                 found["workers"] = "none lives"
+            elif not any(w.get("well", True) for w in workers):
+                found["workers"] = "the devices of all fail"
         except ServiceError as error:
             found["database"] = found["workers"] = error.code
         return found
@@ -95,8 +98,8 @@ class Service:
         now = time.monotonic()
         if self._swept is None or now - self._swept > SWEEP_S:
             self._swept = now
-            counts.append(self.jobs.results.sweep())
-        worker.expire(self.database, self.settings)
+            counts += [self.jobs.results.sweep(), self.keys.sweep()]
+        presence.expire(self.database, self.settings)
         if any(counts):
             log("tidied", status=sum(counts))
 

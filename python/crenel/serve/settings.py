@@ -63,6 +63,7 @@ class Settings:
         15.0, "after so long without a sign of life a worker's job begins again", 0.2
     )
     attempts: int = _setting(5, "times that a job begins at most", 1)
+    device_errors: int = _setting(3, "`DeviceError`s in a row that end a worker, which starts anew", 1)
     device_bytes: int = _setting(4 * GIB, "expanded keys on a worker's device", 1)
     host_bytes: int = _setting(2 * GIB, "key files that a worker keeps in memory below that")
     cache_bytes: int = _setting(64 * GIB, "key files in the folder `cache`", 1)

@@ -38,15 +38,17 @@ READ_OF = (
 )
 _CANDIDATE = sql.select(
     jobs.c.id, jobs.c.tenant, jobs.c.program, jobs.c.key, jobs.c.state, jobs.c.attempts, jobs.c.created,
-    jobs.c.changed, keys.c.expires.label("key_expires"), keys.c.state.label("key_state"),
+    jobs.c.changed, jobs.c.put_off, keys.c.expires.label("key_expires"), keys.c.state.label("key_state"),
     keys.c.used.label("key_used"),
 ).select_from(
     jobs.outerjoin(keys, (keys.c.tenant == jobs.c.tenant) & (keys.c.key == jobs.c.key))
 )  # fmt: skip
 WAITING = (
-    _CANDIDATE.where(jobs.c.state == QUEUED).order_by(jobs.c.created).limit(CANDIDATES)
-    .with_for_update(of=jobs, skip_locked=True)
+    _CANDIDATE.where(jobs.c.state == QUEUED)
+    .where(sql.or_(jobs.c.lease.is_(None), jobs.c.lease < sql.bindparam("now")))
+    .order_by(jobs.c.created).limit(CANDIDATES).with_for_update(of=jobs, skip_locked=True)
 )  # fmt: skip
+"""The lease of a job in the queue is the time before which nobody tries it again."""
 LOST = (
     _CANDIDATE.where(jobs.c.state == RUNNING, jobs.c.lease < sql.bindparam("now"))
     .order_by(jobs.c.created).limit(CANDIDATES).with_for_update(of=jobs, skip_locked=True)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-
-import sqlalchemy as sql
+from dataclasses import asdict, dataclass
 
 import crenel
 from crenel.errors import (
@@ -22,26 +18,19 @@ from crenel.errors import (
     KeysNeededError,
     NotFoundError,
     OutOfMemoryError,
-    ParameterError,
     ServiceError,
 )  # fmt: skip
-from crenel.serve import keys as keysets
 from crenel.serve.blobs import Blobs
-from crenel.serve.database import JOBS_WAIT, KEYS_WAIT, Database, workers
+from crenel.serve.database import JOBS_WAIT, KEYS_WAIT, Database
+from crenel.serve.health import Health
 from crenel.serve.jobs import GROUP_S, Answered, Claimed, Jobs
 from crenel.serve.keys import Keys, ToCheck
-from crenel.serve.observe import BUCKETS, STAGES, log
-from crenel.serve.programs import (
-    HEADER,
-    Loaded,
-    Prepared,
-    Programs,
-    Reading,
-    Servable,
-    key_reading_bytes,
-)  # fmt: skip
-from crenel.serve.residency import MemoryFile, Residency
+from crenel.serve.observe import Counts, log
+from crenel.serve.patience import servers_own
+from crenel.serve.presence import Presence
+from crenel.serve.programs import Loaded, Prepared, Programs
 from crenel.serve.settings import Settings
+from crenel.serve.tiers import Tiers, bound
 
 LANES = 2
 """Threads of a worker: while one computes, the other fetches an input, prepares keys or writes a result."""
@@ -50,6 +39,10 @@ LANES = 2
 PATIENCE_S = 5 * GROUP_S  # on a machine that is busy with other things, a group takes longer than it should
 LOOK_S = 0.25
 """Between two looks of an idle lane where nobody wrote to the database."""
+TROUBLE_S = 1.0
+"""The pause of a lane after storage or database failed."""
+GRACE_S = 20.0
+"""What lanes of a broken device have to end: a call to it may never return."""
 
 
 class Stopping(Exception):
@@ -62,25 +55,6 @@ class _Held:
 
     found: Claimed | ToCheck
     lost: threading.Event
-
-
-@dataclass
-class Counts:
-    """What a worker did since it began."""
-
-    done: int = 0
-    failed: int = 0
-    checked: int = 0
-    busy: float = 0.0
-    """Seconds in which jobs had the device, those that failed included."""
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
-    buckets: dict[str, list[int]] = field(default_factory=lambda: {s: [0] * len(BUCKETS) for s in STAGES})
-
-    def observe(self, stage: str, seconds: float) -> None:
-        """Into the stage's sum and histogram."""
-        self.seconds[stage] += seconds
-        for k, bound in enumerate(BUCKETS):
-            self.buckets[stage][k] += seconds <= bound
 
 
 class Worker:
@@ -96,12 +70,11 @@ class Worker:
         self._blobs = Blobs(settings.data, settings.min_free_bytes)
         self._keys = Keys(self._database, self._blobs, settings)
         self._jobs = Jobs(self._database, self._blobs, settings, programs, self._keys)
-        for p in programs:
-            _fits(p, settings.device_bytes)
-        self._loaded: dict[str, Loaded] = {p.program: p.load(device) for p in programs}
-        self.resident: Residency[Prepared] = Residency(settings.device_bytes)
-        self.files: Residency[MemoryFile] = Residency(settings.host_bytes)
-        self.counts = Counts()
+        self._presence = Presence(self._database, settings, self.id)
+        self._loaded: dict[str, Loaded] = {}
+        self.tiers = Tiers(settings, programs, self._loaded, self._blobs, self.id)
+        self._loaded |= {p.program: p.load(device) for p in programs}
+        self.health, self.counts = Health(settings.device_errors), Counts()
         self._held: dict[str, _Held] = {}
         self._now = threading.local()
         self._typical: dict[str, float] = {}
@@ -117,13 +90,16 @@ class Worker:
         self._beat()
 
     def run(self) -> None:
-        """Until `stop`; a failure of database or storage is logged, and tried again."""
+        """Until `stop`, or until the device is given up (`health`): who began the worker begins another one.
+        A failure of database or storage is logged, and tried again."""
         threads = [threading.Thread(target=self._beats, daemon=True, name="heartbeat")]
         threads += [threading.Thread(target=self._lane, daemon=True, name=f"lane-{k}") for k in range(LANES)]
         for thread in threads:
             thread.start()
+        self._stop.wait()
+        end = time.monotonic() + GRACE_S
         for thread in threads:
-            thread.join()
+            thread.join(max(0.0, end - time.monotonic()) if self.health.broken else None)
         self.close()
 
     def _lane(self) -> None:
@@ -139,10 +115,12 @@ class Worker:
                 busy = self.step()
             except ServiceError as error:
                 log("worker_waits", worker=self.id, code=error.code)
-                busy, idle = False, max(1.0, idle)
+                self._stop.wait(TROUBLE_S)
+                continue
             except Exception as mistake:  # of ours: without lanes a worker would only look alive
                 log("mistake", worker=self.id, code=type(mistake).__name__)
-                busy, idle = False, max(1.0, idle)
+                self._stop.wait(TROUBLE_S)
+                continue
             if busy:
                 idle = self.settings.poll_seconds
             elif version is None:
@@ -166,8 +144,7 @@ class Worker:
 
     def close(self) -> None:
         """Others need not wait for it any more."""
-        with self._database.writing() as connection:
-            connection.execute(sql.delete(workers).where(workers.c.id == self.id))
+        self._presence.end()
         self._database.close()
 
     def stop(self) -> None:
@@ -196,11 +173,11 @@ class Worker:
     def _run_some(self) -> bool:
         self._checked_last = False
         # Whoever finds nothing never had the lock: a process that is stopped with it stops all who write.
-        if not self._database.anything(JOBS_WAIT, time.time()):
+        if not self._database.anything(JOBS_WAIT):
             return False
         cost = self._typical.get
         claimed = self._jobs.claim(
-            self.id, self._keys_here(), self._elsewhere, lambda p: cost(p, GROUP_S), self._others
+            self.id, self.tiers.keys, self._elsewhere, lambda p: cost(p, GROUP_S), self._others
         )
         if not claimed:
             return False
@@ -227,28 +204,52 @@ class Worker:
     # ---- one thing after the other ---------------------------------------------------------------------
 
     def _check(self, found: ToCheck) -> None:
-        """By the library's loader, which reads every key; what is the worker's own trouble is no refusal."""
+        """By the library's loader, which reads every key; what is the service's own trouble is no refusal."""
         error: CrenelError | None = None
+        warm = bound(found.program, found.key) in self.tiers.device
         try:
-            with self._prepared(found.program, found.key):
+            with self.tiers.prepared(found.program, found.key):
                 pass
-        except (DeviceError, Stopping) as trouble:
-            log("check_waits", worker=self.id, key=found.key, code=type(trouble).__name__)
-            return
         except KeysNeededError:
             self._keys.lost(found.tenant, found.key)
             return
-        except CrenelError as refusal:
-            error = refusal
-        except Exception as mistake:  # ours: nothing is said of the keys
-            log("mistake", worker=self.id, key=found.key, code=type(mistake).__name__)
-            return
+        except Exception as failure:
+            if trouble := servers_own(failure):
+                self._not_checked(found, trouble)
+                return
+            if not isinstance(failure, CrenelError):
+                log("mistake", worker=self.id, key=found.key, code=type(failure).__name__)
+                ours = CrenelError("the service failed while it checked")
+                self._keys.put_off(found, self.id, ours, counts=True)
+                return
+            error = failure
+        else:
+            if not warm:
+                self.health.worked()
         self._keys.checked(found, error)
         with self._counting:
             self.counts.checked += 1
         log("keys", worker=self.id, key=found.key, state="ready" if error is None else "refused",
             code=error.code if error else None)  # fmt: skip
         self._beat()
+
+    def _not_checked(self, found: ToCheck, trouble: CrenelError) -> None:
+        """Keys that device, memory or storage kept from being checked wait."""
+        log("check_waits", worker=self.id, key=found.key, code=trouble.code, attempt=found.attempt)
+        self._suffered(trouble)
+        self._keys.put_off(found, self.id, trouble)
+
+    def _suffered(self, error: CrenelError) -> None:
+        """Counts a failure of the device; where there are too many in a row the worker ends."""
+        if not isinstance(error, DeviceError) or isinstance(error, OutOfMemoryError):
+            return
+        self.health.failed()
+        self._give_up()
+
+    def _give_up(self) -> None:
+        if self.health.broken and not self._stop.is_set():
+            log("device_broken", worker=self.id, device=self.device, attempt=self.health.failures)
+            self.stop()
 
     def _answer(self, claimed: list[Claimed]) -> None:
         """One after the other; results are committed together, but none waits long, `PATIENCE_S`."""
@@ -271,7 +272,10 @@ class Worker:
                     self._commit(answered)
                     answered = []
             for left in [*(a.job for a in answered), *waiting]:
-                self._jobs.release(left, self.id)
+                if isinstance(trouble, ServiceError):
+                    self._jobs.put_off(left, self.id, trouble)
+                else:
+                    self._jobs.release(left, self.id, counts=False)
             if isinstance(trouble, ServiceError):
                 raise
 
@@ -284,12 +288,12 @@ class Worker:
                 return None
             data = self._jobs.input(claimed)
             start = time.time()
-            warm = bound(claimed.program, claimed.key) in self.resident
-            with self._prepared(claimed.program, claimed.key) as prepared:
+            warm = bound(claimed.program, claimed.key) in self.tiers.device
+            with self.tiers.prepared(claimed.program, claimed.key) as prepared:
                 ready = time.time()
                 if not warm:
                     self._beat()  # others learn where these keys are
-                result = prepared.run(data, self._checkpoint, lambda: self._turn_of(claimed))
+                result = self._result(claimed, prepared, data)
                 run: float = self._now.run
         except (Cancelled, NotFoundError) as ended:
             self._jobs.failed(claimed, self.id, ended)  # nothing where it was cancelled or deleted
@@ -298,22 +302,51 @@ class Worker:
             self._jobs.without_keys(claimed, self.id)
         except (Stopping, ServiceError):  # storage or database: not the job's fault
             raise
+        except MemoryError as error:
+            self._failed(claimed, servers_own(error) or CrenelError("the service is out of memory"))
+        except DeviceError as error:
+            self._device_failed(claimed, error)
         except CrenelError as error:
             self._failed(claimed, error)
         except Exception as error:  # a mistake of ours must not end the worker, nor be shown
             log("mistake", worker=self.id, job=claimed.id, code=type(error).__name__)
             self._failed(claimed, CrenelError("the service failed while it computed"))
         else:
+            self.health.worked()
             # What it takes where nothing disturbs it; a program that became slower is believed in time.
             self._typical[claimed.program] = min(run, 1.02 * self._typical.get(claimed.program, run))
             return Answered(claimed, result, 0.0 if warm else ready - start, run)
         return None
+
+    def _result(self, claimed: Claimed, prepared: Prepared, data: bytes) -> bytes:
+        """The answer to an input. Out of memory: once more, with no keys on the device but its own and those
+        that the other lane has in use."""
+        try:
+            return prepared.run(data, self._checkpoint, lambda: self._turn_of(claimed))
+        except MemoryError as error:  # what it holds of the computation goes with the block
+            log("out_of_memory", worker=self.id, job=claimed.id, code=type(error).__name__)
+        with self._device:
+            self.tiers.shrink()
+        return prepared.run(data, self._checkpoint, lambda: self._turn_of(claimed))
+
+    def _device_failed(self, claimed: Claimed, error: DeviceError) -> None:
+        """The job begins again, here or elsewhere, unless it was its last attempt. Raises Stopping where the
+        device is given up."""
+        self._suffered(error)  # before the other lane can have the job
+        if claimed.last:
+            self._failed(claimed, error)
+        else:
+            log("job_waits", worker=self.id, job=claimed.id, code=error.code, attempt=claimed.attempt)
+            self._jobs.release(claimed, self.id)
+        if self.health.broken:
+            raise Stopping
 
     @contextmanager
     def _turn_of(self, claimed: Claimed) -> Iterator[None]:
         """The device is this job's until the block ends."""
         with self._device, crenel.progress(lambda *_: self._checkpoint()):
             self._started(claimed)
+            self.tiers.settle()
             begun = time.time()
             try:
                 self._checkpoint()
@@ -342,87 +375,6 @@ class Worker:
         log("job", worker=self.id, job=claimed.id, state="failed", code=error.code, attempt=claimed.attempt)
         self._jobs.failed(claimed, self.id, error)
 
-    @contextmanager
-    def _prepared(self, program: str, key: str) -> Iterator[Prepared]:
-        """The program with these keys, resident until the block ends. Out of memory: once more, alone."""
-        servable = self._programs.get(program)
-        needed, budget = servable.key_memory, self.settings.device_bytes
-        if bound(program, key) not in self.resident:
-            with self._needed(key):
-                halves = self._blobs.size(keysets.blob_of(key))
-            # Keys may serve higher levels than the program needs; a header is no key.
-            if halves > needed // 2 + HEADER:
-                needed = max(needed, min(2 * halves, servable.most_key_memory))
-
-        def make() -> tuple[Prepared, int]:
-            most = min(self.settings.key_memory, key_reading_bytes(servable))
-            reading = Reading(most, self.settings.input_memory, budget if needed > budget else None)
-            with self._file(key) as file:
-                prepared = self._loaded[program].prepare(file, reading)
-            return prepared, prepared.nbytes
-
-        def patient() -> tuple[Prepared, int]:
-            try:
-                return make()
-            except OutOfMemoryError as error:
-                log("out_of_memory", worker=self.id, key=key, code=error.code)
-                if self.resident.shrink() == 0:
-                    raise
-            return make()
-
-        with self.resident.lease(bound(program, key), min(needed, budget), patient) as found:
-            yield found
-
-    @contextmanager
-    def _file(self, key: str) -> Iterator[Path]:
-        """The key file: in host memory where it has room, else on the disk. Raises KeysNeededError."""
-        name = keysets.blob_of(key)
-        with self._needed(key):
-            path = self._blobs.path(name) or self._copied(key, name)
-            size = path.stat().st_size
-            if size > self.settings.host_bytes:
-                yield path
-                return
-            with self.files.lease(key, size, lambda: (MemoryFile(path), size)) as held:
-                yield held.path
-
-    @contextmanager
-    def _needed(self, key: str) -> Iterator[None]:
-        """What is not in the storage must be sent again."""
-        try:
-            yield
-        except (NotFoundError, FileNotFoundError):
-            raise keysets.needed(key) from None
-
-    def _copied(self, key: str, name: str) -> Path:
-        """A copy on this machine's disk of a file that is elsewhere; the least recently used go first."""
-        folder = Path(self.settings.cache)
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / key
-        if path.exists():
-            path.touch()
-            return path
-        beside = folder / f"{key}.{self.id}.part"
-        try:
-            with beside.open("wb") as file:
-                for piece in self._blobs.pieces(name):
-                    file.write(piece)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
-        held = sorted((p for p in folder.iterdir() if p != path), key=lambda p: p.stat().st_mtime)
-        total = path.stat().st_size + sum(p.stat().st_size for p in held)
-        for old in held:
-            if total <= self.settings.cache_bytes:
-                break
-            total -= old.stat().st_size
-            old.unlink(missing_ok=True)
-        return path
-
-    def _keys_here(self) -> set[str]:
-        """Hashes of the key files that are resident, for any program."""
-        return {name.partition("/")[2] for name in self.resident.names}
-
     # ---- signs of life ---------------------------------------------------------------------------------
 
     def _checkpoint(self) -> None:
@@ -444,77 +396,60 @@ class Worker:
                 self._held.pop(name, None)
 
     def _beats(self) -> None:
+        steps = self._extend, self._beat, self._forget, self._probe
         while not self._stop.wait(self.settings.lease_seconds / 4):
-            try:
-                self._beat()
-                for held in list(self._held.values()):
-                    if isinstance(held.found, ToCheck):
-                        self._keys.extend(held.found, self.id, self.settings.lease_seconds)
-                    elif not self._jobs.extend(held.found, self.id):
-                        held.lost.set()  # or it has just ended, and nobody asks any more
-            except ServiceError as error:
-                log("heartbeat_waits", worker=self.id, code=error.code)
-            except Exception as mistake:  # of ours: without signs of life every job would begin again
-                log("mistake", worker=self.id, code=type(mistake).__name__)
+            for step in steps:
+                try:
+                    step()
+                except ServiceError as error:
+                    log("heartbeat_waits", worker=self.id, code=error.code)
+                except Exception as mistake:  # of ours: without signs of life every job would begin again
+                    log("mistake", worker=self.id, code=type(mistake).__name__)
+
+    def _extend(self) -> None:
+        """Leases of what runs."""
+        for held in list(self._held.values()):
+            if isinstance(held.found, ToCheck):
+                self._keys.extend(held.found, self.id, self.settings.lease_seconds)
+            elif not self._jobs.extend(held.found, self.id):
+                held.lost.set()  # or it has just ended, and nobody asks any more
 
     def _beat(self) -> None:
         """Says that it lives and what it holds, and reads what others hold."""
-        now = time.time()
-        use = {"device": asdict(self.resident.use), "host": asdict(self.files.use)}
-        info = {
-            "pid": os.getpid(), "device": self.device, "resident": sorted(self._keys_here()),
-            "use": use, "counts": asdict(self.counts), "memory": self._memory(),
-        }  # fmt: skip
-        row = {"seen": now, "info": json.dumps(info)}
-        alive = workers.c.seen > now - self.settings.lease_seconds
-        with self._database.writing(lasting=False) as connection:
-            if (
-                connection.execute(sql.update(workers).where(workers.c.id == self.id).values(**row)).rowcount
-                == 0
-            ):
-                connection.execute(sql.insert(workers).values(id=self.id, **row))
-            wanted = sql.select(workers.c.info).where(workers.c.id != self.id, alive)
-            others = [json.loads(text) for text in connection.scalars(wanted)]
+        use = {"device": asdict(self.tiers.device.use), "host": asdict(self.tiers.host.use)}
+        others = self._presence.say({
+            "pid": os.getpid(), "device": self.device, "resident": sorted(self.tiers.keys), "use": use,
+            "counts": asdict(self.counts), "memory": self._memory(), "well": self.health.well,
+        })  # fmt: skip
         self._others = len(others)
         self._elsewhere = {key for other in others for key in other["resident"]}
 
+    def _forget(self) -> None:
+        """Keys that no tenant has any more: deleted, replaced, or their time is over."""
+        if gone := self.tiers.keep(self._keys.held):
+            log("keys_forgotten", worker=self.id, status=gone)
+        if self._device.acquire(blocking=False):  # else the next job that has its turn does it
+            try:
+                self.tiers.settle()
+            finally:
+                self._device.release()
+
+    def _probe(self) -> None:
+        """Is the device well again, or does it fail without a job, too?"""
+        for loaded in list(self._loaded.values())[:1]:
+            self.health.probe(loaded.context)
+        self._give_up()
+
     def _memory(self) -> dict[str, int]:
         """Bytes of the device: in use and in all as its driver counts them, 0 of host memory; and what this
-        worker took and keeps for its contexts."""
+        worker took and keeps for its contexts. A device that failed does not say the former."""
         devices = [loaded.context.device for loaded in self._loaded.values()]
         found = {"held": sum(device.pools().held for device in devices)}
-        if devices:
-            driver = devices[0].memory()
-            found |= {"used": driver.used, "total": driver.total}
+        for device in devices[:1]:
+            try:
+                driver = device.memory()
+            except DeviceError:
+                self.health.doubt()
+            else:
+                found |= {"used": driver.used, "total": driver.total}
         return found
-
-
-def bound(program: str, key: str) -> str:
-    """What is resident is a program with keys: one file may serve several programs, of several tenants."""
-    return f"{program}/{key}"
-
-
-def _fits(servable: Servable, budget: int) -> None:
-    """Raises ParameterError where not even two keys of the program at a time have room on the device."""
-    least = min(servable.key_memory, 2 * servable.largest_key)
-    if budget < least:
-        raise ParameterError(
-            f"the setting device_bytes is {budget}, the keys of {servable.name} need at least {least}",
-            {"name": "device_bytes", "needed": least},
-        )
-
-
-def alive(database: Database, settings: Settings) -> list[dict[str, object]]:
-    """What workers say of themselves whose signs of life are recent."""
-    recent = workers.c.seen > time.time() - settings.lease_seconds
-    with database.reading() as connection:
-        rows = list(connection.execute(sql.select(workers.c.id, workers.c.info).where(recent)))
-    return [{"id": row.id, **json.loads(row.info)} for row in rows]
-
-
-def expire(database: Database, settings: Settings) -> None:
-    """Forgets workers that have been silent for long."""
-    with database.writing() as connection:
-        connection.execute(
-            sql.delete(workers).where(workers.c.seen < time.time() - 20 * settings.lease_seconds)
-        )

@@ -38,11 +38,11 @@ def test_one_key_file_for_two_programs(tmp_path):
     sent = user.encrypt([1.0, 2.0, 3.0, 4.0], slots=4).to_bytes()
     answers = []
     for program in (same, turned):
-        with worker._prepared(program.program, sha(file)) as prepared:
+        with worker.tiers.prepared(program.program, sha(file)) as prepared:
             answers.append(prepared.run(sent, lambda: None, nullcontext))
     found = [user.decrypt(context.ciphertext_from_bytes(a)) for a in answers]
     assert [[round(float(v.real)) for v in f] for f in found] == [[1, 2, 3, 4], [2, 3, 4, 1]]
-    assert worker._keys_here() == {sha(file)}
+    assert worker.tiers.keys == {sha(file)}
     worker.close()
 
 

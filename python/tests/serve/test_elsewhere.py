@@ -21,11 +21,12 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sql
+from faulty import later
 from needed import lacking, needs
 from service_world import World, made, problem, quiet
 
 from crenel import client
-from crenel.errors import NotFoundError
+from crenel.errors import NotFoundError, UnavailableError
 from crenel.serve import running
 from crenel.serve.blobs import Blobs
 from crenel.serve.database import MIGRATIONS, Database, jobs, schema_version
@@ -97,18 +98,38 @@ def database(postgres: str) -> Iterator[str]:
     yield postgres.replace("/postgres?", f"/{name}?")
 
 
-@pytest.fixture(scope="module")
-def store() -> Iterator[str]:
-    """A bucket's URL; the server's address is in the environment, as for any program of that protocol."""
-    needs("service", "s3fs", "moto", "flask")
-    from moto.server import ThreadedMotoServer
+class Bucket:
+    """A server of a store, which may go and come back with what it has."""
 
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=_port(), verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
+    def __init__(self) -> None:
+        self._port = _port()
+        self.start()
+
+    def start(self) -> None:
+        from moto.server import ThreadedMotoServer
+
+        self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=self._port, verbose=False)
+        self._server.start()
+        self.url = "http://{}:{}".format(*self._server.get_host_and_port())
+
+    def stop(self) -> None:
+        self._server.stop()
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[Bucket]:
+    needs("service", "s3fs", "moto", "flask")
+    server = Bucket()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def store(bucket: Bucket) -> Iterator[str]:
+    """A bucket's URL; the server's address is in the environment, as for any program of that protocol."""
     told = {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": bucket.url, "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1", "AWS_MAX_ATTEMPTS": "1",
     }  # fmt: skip
     before = {name: os.environ.get(name) for name in told}
     os.environ |= told
@@ -119,7 +140,6 @@ def store() -> Iterator[str]:
         s3fs.S3FileSystem().mkdir("crenel-test")
         yield "s3://crenel-test/service"
     finally:
-        server.stop()
         for name, value in before.items():
             os.environ.pop(name)
             if value is not None:
@@ -185,7 +205,7 @@ def test_postgresql_makes_its_tables_once(database: str):
     Database(database).close()
     found = Database(database)
     with found.writing() as connection:
-        for name in ("fetched", "result_pack", "result_offset"):
+        for name in ("fetched", "result_pack", "result_offset", "put_off"):
             connection.exec_driver_sql(f"ALTER TABLE jobs DROP COLUMN {name}")
         connection.exec_driver_sql("DROP INDEX jobs_in_line")
         connection.execute(sql.delete(schema_version).where(schema_version.c.number > 1))
@@ -267,6 +287,33 @@ def test_a_store(store: str, tmp_path: Path):
     try:
         _answers(world)
         assert len(list(cache.iterdir())) == 1
+    finally:
+        world.close()
+
+
+def test_a_store_that_goes_and_comes_back(store: str, bucket: Bucket, tmp_path: Path):
+    """Nobody answers at its address: what was accepted waits, what is sent is refused, nothing is lost."""
+    url = f"{store}/{uuid.uuid4().hex}"
+    cache = str(tmp_path / "cache")
+    world = _world(tmp_path, data=url, database=f"sqlite:///{tmp_path / 'x.sqlite'}", cache=cache)
+    try:
+        m, key = made(), world.ready(made().keys[0])
+        job, unchecked = world.submit(m.sent[0], key).json()["job"], world.upload(m.keys[1], "bob")
+        bucket.stop()
+        try:
+            assert world.worker().step()
+            waits = world.ask("GET", f"/keys/{unchecked}", "bob").json()
+            assert (waits["state"], waits["waits"]["code"]) == ("received", "UnavailableError"), waits
+            with pytest.raises(UnavailableError):
+                world.worker().step()
+            assert world.ask("GET", f"/jobs/{job}").json()["state"] == "queued"
+            problem(world.submit(m.sent[0], key), 503, "UnavailableError")
+        finally:
+            bucket.start()
+        later(world)
+        world.work()
+        assert world.ask("GET", f"/jobs/{job}/result").content == m.answer
+        assert world.ask("GET", f"/keys/{unchecked}", "bob").json()["state"] == "ready"
     finally:
         world.close()
 

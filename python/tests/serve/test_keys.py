@@ -144,7 +144,7 @@ def test_keys_larger_than_the_device_are_staged(world: World):
     job = world.submit(made().sent[0], key).json()["job"]
     world.work()
     assert world.ask("GET", f"/jobs/{job}/result").content == made().answer
-    assert world.worker().resident.use.nbytes < needed
+    assert world.worker().tiers.device.use.nbytes < needed
     world.restart(device_bytes=needed // 4)
     with pytest.raises(ParameterError, match="device_bytes"):
         world.worker()

@@ -172,7 +172,7 @@ def test_keys_of_the_highest_level_are_taken(world: World):
     job = world.submit(m.sent[0], key).json()["job"]
     world.work()
     assert world.ask("GET", f"/jobs/{job}/result").status_code == 200
-    use = world.worker().resident.use
+    use = world.worker().tiers.device.use
     assert use.nbytes > m.servable.key_memory
 
 

@@ -54,7 +54,7 @@ def test_a_budget_of_so_many_keys_holds_so_many(world: World):
         ]
         world.work()
         assert all(world.ask("GET", f"/jobs/{job}", name).json()["state"] == "done" for name, job in jobs)
-    use = world.worker().resident.use
+    use = world.worker().tiers.device.use
     assert (use.entries, use.misses, use.evictions) == (2, 2, 0)
     assert use.nbytes <= world.settings.device_bytes
 
