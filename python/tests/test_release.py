@@ -46,6 +46,30 @@ def test_the_changelog_has_its_form():
     assert set(re.findall(r"^### (.+)$", text, re.MULTILINE)) <= set(KINDS)
 
 
+def test_a_version_that_is_not_released_is_nowhere_of_the_past():
+    """Until the changelog has a section of it, pages speak of commits, of no release: only the page of releases
+    says what VERSION will be, and kept files are of it, as they are of what is released."""
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = re.findall(r"^## \[(\d[^\]]*)\]", changelog, re.MULTILINE)
+    kept = {folder.name for folder in (ROOT / "tests" / "compat").iterdir() if folder.is_dir()}
+    assert {f for f in kept if NUMBER.fullmatch(f)} <= {*released, VERSION}
+    coming = f"This will be {VERSION}, the first release."
+    page = (ROOT / "docs" / "reference" / "releases.md").read_text(encoding="utf-8")
+    assert (coming in changelog) == (not released) == ("No version is released yet." in page)
+    if VERSION in released:
+        return
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    named = {page.relative_to(ROOT).as_posix() for page in pages if spoken(page.read_text(encoding="utf-8"))}
+    notes = {page for page in named if page.startswith("docs/notes/")}  # names of wheels
+    assert named - notes == {"docs/reference/releases.md"}
+    assert not spoken(changelog.replace(coming, ""))
+
+
+def spoken(text: str) -> bool:
+    """Is VERSION named?"""
+    return re.search(rf"(?<![\w.]){re.escape(VERSION)}(?!\w)", text) is not None
+
+
 def library(stack: int = 6, runpath: str = "") -> bytes:
     """The extension as it was built, with another mark for its stack where that is wanted."""
     data = bytearray(Path(crenel._crenel.__file__).read_bytes())

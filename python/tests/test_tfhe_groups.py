@@ -198,12 +198,12 @@ def test_sets_for_use(rng):
 
 
 def test_files_of_a_renamed_set_stay_with_it(rng):
-    """bool128 and lut4-128 of 0.1.0 are the classic sets now: same ids, and whoever mixes them is told."""
+    """bool128 and lut4-128 from before sets by groups are the classic sets now: same ids, and whoever mixes them is told."""
     for name in ("bool128", "lut4-128"):
         old, new = tfhe.preset(f"{name}-classic"), tfhe.preset(name)
         assert old.former_name == name and old != new and not old.numbers["group"]
         header, payload = parts(old.to_bytes())
-        header["__metadata__"]["name"] = name  # as 0.1.0 wrote it
+        header["__metadata__"]["name"] = name  # as it was written before the sets had other names
         with pytest.warns(UserWarning, match=f"{name}-classic"):
             found = tfhe.Params.from_bytes(assembled(header, payload))
         assert found == old and found.name == old.name

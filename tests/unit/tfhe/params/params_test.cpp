@@ -253,7 +253,7 @@ TEST(TfheParams, NamesInAnyCase) {
 // A name may pass to another set; ids and files stay with the numbers that they were made for.
 TEST(TfheParams, RenamedSetsKeepTheirIds) {
   const std::pair<const char*, const char*> sets[] = {
-      {"bool128-classic", "bool128"},  // ids of 0.1.0
+      {"bool128-classic", "bool128"},  // ids of before the name passed on
       {"lut4-128-classic", "lut4-128"},
       {"bool128", "bool128g4"},
       {"lut4-128", "lut4-128g4"}};
