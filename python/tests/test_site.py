@@ -3,6 +3,7 @@ from elsewhere; and what makes it refuses what it cannot make."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -210,6 +211,30 @@ def test_marks_name_what_is_there():
     assert used == set(blocks.BLOCKS)
     with pytest.raises(ValueError, match="here: no block 'nothing'"):
         blocks.filled("<!-- book: nothing -->", "here")
+
+
+def test_the_flow_of_a_bootstrap_is_that_of_its_account():
+    """Stages that follow each other, and bytes that add up to the record's."""
+    from book import flow
+
+    found, account = flow.stages(), peers.data(flow.TRAFFIC)
+    for one, next_one in itertools.pairwise(found):
+        assert one.after == next_one.before
+    assert found[0].before < found[-1].after < found[0].after  # levels are regained
+    total = account["total"]
+    for name, moved in (("streamed_bytes", "streamed"), ("written_bytes", "written"), ("dram_bytes", "dram")):
+        assert sum(getattr(s, moved) for s in found) == pytest.approx(total[name])
+    assert sum(s.streamed + s.read for s in found) == pytest.approx(total["read_bytes"])
+
+
+def test_sizes_of_wheels_are_those_of_their_records():
+    from book import wheels
+
+    page = wheels.sizes()
+    for name in wheels.RECORDS:
+        record = peers.data(name)
+        for file in (record["sdist"], *record["wheels"]):
+            assert f"| `{file['name']}` | {wheels.RECORDS[name]} | {file['bytes']:,} |" in page
 
 
 def test_the_first_page_says_variant_and_security_of_every_figure():

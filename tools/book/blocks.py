@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from book import bridge, layers, peers, pictures, reach
+from book import bridge, flow, layers, peers, pictures, reach, wheels
 
 MARK = re.compile(r"^<!-- book: ([\w.-]+) -->$", re.MULTILINE)
 BLOCKS: dict[str, Callable[[], str]] = {
     "reached": reach.reached,
     "layers": layers.picture,
+    "flow.bootstrap": flow.bootstrap,
+    "wheels": wheels.sizes,
     "bridge.budget": bridge.budget,
     "bridge.noise": bridge.noise,
     "bridge.path": bridge.path,
