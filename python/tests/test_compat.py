@@ -1,4 +1,4 @@
-"""Files that released versions wrote (tests/compat, never written again) are read and hold what they held.
+"""Files that versions wrote (tests/compat, never written again) are read and hold what they held.
 
 Where a test here fails, the reader has lost a version: mend the reader, or raise the format's version with a
 Migration line in CHANGELOG.md (docs/reference/releases.md, "Files").
@@ -6,11 +6,9 @@ Migration line in CHANGELOG.md (docs/reference/releases.md, "Files").
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
+from compat_world import VERSIONS, kept, same  # noqa: F401
 
 import crenel
 from crenel import bridge, ckks, nn, tfhe
@@ -20,44 +18,14 @@ from crenel.workloads.regression.tables import EncryptedTable
 from crenel.workloads.regression.training import EncryptedScores
 from crenel.workloads.sorting import running
 
-COMPAT = Path(__file__).resolve().parents[2] / "tests" / "compat"
-VERSIONS = sorted(folder.name for folder in COMPAT.iterdir() if (folder / "values.json").is_file())
-CLOSE = 2**-9  # fifty times the largest error seen; what is wrong is off by its whole size
 pytestmark = pytest.mark.filterwarnings("ignore::crenel.InsecureParametersWarning")
 
 
-class Kept:
-    """Files of one version, and what stands in each."""
-
-    def __init__(self, version: str) -> None:
-        self.folder = COMPAT / version
-        self.values = json.loads((self.folder / "values.json").read_text(encoding="utf-8"))
-
-    def data(self, name: str) -> bytes:
-        return (self.folder / f"{name}.safetensors").read_bytes()
-
-    def value(self, name: str, what: str):
-        return self.values["files"][f"{name}.safetensors"][what]
-
-    def slots(self, name: str, what: str = "slots") -> np.ndarray:
-        return np.array(self.value(name, what)) @ [1, 1j]
-
-
-@pytest.fixture(scope="module", params=VERSIONS)
-def kept(request):
-    return Kept(request.param)
-
-
 @pytest.fixture(scope="module")
-def world(kept):
+def world(kept):  # noqa: F811
     params = ckks.Params.from_bytes(kept.data("ckks-params"), allow_insecure=True)
     context = ckks.Context(params, device="cpu")
     return context, context.client_from_secret_key(kept.data("ckks-secret_key"))
-
-
-def same(found, expected) -> None:
-    found = np.asarray(found)[: len(expected)]
-    assert np.abs(found - np.asarray(expected)).max() < CLOSE
 
 
 def test_this_version_or_one_before_it_is_kept():
@@ -67,13 +35,13 @@ def test_this_version_or_one_before_it_is_kept():
     assert max(numbers) <= tuple(map(int, released.split(".")))
 
 
-def test_every_file_has_its_values(kept):
+def test_every_file_has_its_values(kept):  # noqa: F811
     """And the kinds are all: test_compat_kinds.py."""
     assert {file.name for file in kept.folder.glob("*.safetensors")} == set(kept.values["files"])
     assert kept.values["version"] == kept.folder.name
 
 
-def test_parameters_and_keys(kept, world):
+def test_parameters_and_keys(kept, world):  # noqa: F811
     context, client = world
     assert context.params.id == kept.value("ckks-params", "id")
     assert client.secret_key_id == kept.value("ckks-secret_key", "id")
@@ -82,7 +50,7 @@ def test_parameters_and_keys(kept, world):
     same(client.decrypt(public.encrypt(x)), x)
 
 
-def test_ciphertexts(kept, world):
+def test_ciphertexts(kept, world):  # noqa: F811
     context, client = world
     for name in ("ckks-ciphertext", "ckks-product"):
         ciphertext = context.ciphertext_from_bytes(kept.data(name))
@@ -91,7 +59,7 @@ def test_ciphertexts(kept, world):
     assert context.ciphertext_from_bytes(kept.data("ckks-ciphertext")).bound == 1.5
 
 
-def test_computing_with_old_keys(kept, world):
+def test_computing_with_old_keys(kept, world):  # noqa: F811
     context, client = world
     ev = context.evaluator(context.evaluation_keys_from_bytes(kept.data("ckks-evaluation_keys")))
     a = context.ciphertext_from_bytes(kept.data("ckks-ciphertext"))
@@ -103,7 +71,7 @@ def test_computing_with_old_keys(kept, world):
     same(client.decrypt(ev.rescale(product)), kept.slots("ckks-plaintext", "times"))
 
 
-def test_arrays_and_checkpoints(kept, world):
+def test_arrays_and_checkpoints(kept, world):  # noqa: F811
     context, client = world
     array = ckks.Array.from_bytes(context, kept.data("ckks-array"))
     same(client.decrypt(array) if hasattr(array, "shape") else array, kept.value("ckks-array", "array"))
@@ -112,7 +80,7 @@ def test_arrays_and_checkpoints(kept, world):
     same(client.decrypt(found[2]["state"]), kept.slots("ckks-checkpoint"))
 
 
-def test_values_of_a_sort(kept):
+def test_values_of_a_sort(kept):  # noqa: F811
     params = ckks.preset(kept.value("values", "params"), allow_insecure=True)
     context = ckks.Context(params, device="cpu")
     client = context.client_from_secret_key(kept.data("values-secret_key"))
@@ -120,7 +88,7 @@ def test_values_of_a_sort(kept):
     same(found.decrypt(client), kept.value("values", "values"))
 
 
-def test_tfhe(kept):
+def test_tfhe(kept):  # noqa: F811
     params = tfhe.Params.from_bytes(kept.data("tfhe-params"), allow_insecure=True)
     assert params.name == kept.value("tfhe-params", "name")
     context = tfhe.Context(params, device="cpu")
@@ -134,7 +102,7 @@ def test_tfhe(kept):
     assert (client.decrypt(ev.lut(messages, lambda t: (t * t + 1) % 16)) == (expected**2 + 1) % 16).all()
 
 
-def test_stored_arrays(kept):
+def test_stored_arrays(kept):  # noqa: F811
     params = tfhe.Params.from_bytes(kept.data("stored-params"), allow_insecure=True)
     context = tfhe.Context(params, device="cpu")
     client = context.client_from_secret_key(kept.data("stored-secret_key"))
@@ -148,7 +116,7 @@ def test_stored_arrays(kept):
     assert ev.compress(client.encrypt([1], bits=4), lists=True).lists  # the key packs
 
 
-def test_keys_of_the_bridge(kept):
+def test_keys_of_the_bridge(kept):  # noqa: F811
     """Numbers go to TFHE by kept keys, and values of a table come back."""
     sets = (kept.value(f"bridge-{scheme}_secret_key", "params") for scheme in ("ckks", "tfhe"))
     context = ckks.Context(ckks.preset(next(sets), allow_insecure=True), device="cpu")
@@ -168,7 +136,7 @@ def test_keys_of_the_bridge(kept):
     assert np.abs(back - table[messages]).max() < 2**-7  # steps are 2^-3
 
 
-def test_what_workloads_keep_and_send(kept):
+def test_what_workloads_keep_and_send(kept):  # noqa: F811
     params = ckks.Params.from_bytes(kept.data("training-params"), allow_insecure=True)
     context = ckks.Context(params, device="cpu")
     client = context.client_from_secret_key(kept.data("training-secret_key"))
@@ -189,14 +157,14 @@ def test_what_workloads_keep_and_send(kept):
     same(client.decrypt(parts["column 0"]), kept.slots("training-sort"))
 
 
-def test_what_a_client_of_a_function_is_given(kept):
+def test_what_a_client_of_a_function_is_given(kept):  # noqa: F811
     document, _ = nn.archive.unpacked(kept.data("service-function"), "function")
     assert document == kept.value("service-function", "document")
     params = ckks.Params.from_bytes(bytes.fromhex(document["params"]), allow_insecure=True)
     assert params.log_n == 10
 
 
-def test_a_network(kept):
+def test_a_network(kept):  # noqa: F811
     program = nn.Program.from_bytes(kept.data("nn-program"), device="cpu", allow_insecure=True)
     spec = nn.ClientSpec.from_bytes(kept.data("nn-client"), allow_insecure=True)
     client = spec.client_from_secret_key(kept.data("nn-secret_key"), device="cpu")

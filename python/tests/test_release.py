@@ -47,8 +47,8 @@ def test_the_changelog_has_its_form():
 
 
 def test_a_version_that_is_not_released_is_nowhere_of_the_past():
-    """Until the changelog has a section of it, pages speak of commits, of no release: only the page of releases
-    says what VERSION will be, and kept files are of it, as they are of what is released."""
+    """Until the changelog has a section of it, pages speak of commits, of no release: only the page of
+    releases says what VERSION will be, and kept files are of it, as they are of what is released."""
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     released = re.findall(r"^## \[(\d[^\]]*)\]", changelog, re.MULTILINE)
     kept = {folder.name for folder in (ROOT / "tests" / "compat").iterdir() if folder.is_dir()}

@@ -198,7 +198,7 @@ def test_sets_for_use(rng):
 
 
 def test_files_of_a_renamed_set_stay_with_it(rng):
-    """bool128 and lut4-128 from before sets by groups are the classic sets now: same ids, and whoever mixes them is told."""
+    """The classic sets had the names bool128 and lut4-128 once: same ids, and whoever mixes them is told."""
     for name in ("bool128", "lut4-128"):
         old, new = tfhe.preset(f"{name}-classic"), tfhe.preset(name)
         assert old.former_name == name and old != new and not old.numbers["group"]

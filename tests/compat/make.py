@@ -1,10 +1,10 @@
-"""Writes a file of every kind that this version writes, and what is in each, into tests/compat/VERSION.
+"""Writes a file of every kind and form that this version writes, with what is in each: tests/compat/VERSION.
 
     python tests/compat/make.py
 
-Run for a release, and before it for a kind that came since: only files that are not there are written, none
-again. python/tests/test_compat.py reads them with every later version. The keys are toys, of insecure sets,
-and protect nothing.
+Run for a release, and before it for a kind or form that came since: only parts that are not there are
+written, none again. Those that came with forms are in forms.py. python/tests/test_compat.py reads the files
+with every later version. The keys are toys, of insecure sets, and protect nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
+import forms
 import numpy as np
+from forms import pairs
 
 import crenel
 from crenel import bridge, ckks, nn, tfhe
@@ -48,11 +50,6 @@ class Writer:
     def close(self) -> None:
         text = json.dumps({"version": crenel.__version__, "files": self.values}, indent=1)
         self.facts.write_text(text + "\n", encoding="utf-8")
-
-
-def pairs(values: np.ndarray) -> list[list[float]]:
-    """Complex numbers for JSON."""
-    return [[float(v.real), float(v.imag)] for v in np.asarray(values, complex).ravel()]
 
 
 def numbers(out: Writer, rng: np.random.Generator) -> None:
@@ -183,7 +180,7 @@ def service(out: Writer, rng: np.random.Generator) -> None:
 
 PARTS = {
     "ckks": numbers, "values": sorting, "tfhe": messages, "stored": stored, "bridge": crossing, "nn": network,
-    "training": training, "service": service,
+    "training": training, "service": service, **forms.PARTS,
 }  # fmt: skip
 
 
@@ -194,7 +191,7 @@ def main() -> int:
     there = {name.partition("-")[0].partition(".")[0] for name in out.values}
     missing = [part for part in PARTS if part not in there]
     if not missing:
-        print(f"{folder.name} has every kind: files of a version are never written again", file=sys.stderr)
+        print(f"{folder.name} has every part: files of a version are never written again", file=sys.stderr)
         return 1
     rng = np.random.default_rng(2026)
     for part in missing:

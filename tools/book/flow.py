@@ -1,4 +1,4 @@
-"""What moves where in a bootstrap: its stages by limbs, and the bytes that each reads and writes, from records."""
+"""What moves where in a bootstrap: its stages by limbs, and the bytes of each, from records."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def normal_top(params: str) -> int:
 
 
 def row_of_levels(account: Row) -> Row:
-    """Of the record of levels: the kind of bootstrap that the account is of, all slots to the highest level."""
+    """Of the record of levels: the bootstrap that the account is of, all slots to the highest level."""
     record = data(LEVELS)
     kinds = [r for r in record["results"] if r["target"] is None and r["order"] == "coeff_to_slot_first"]
     order = [s["name"] for s in account["by_stage"]]
@@ -132,5 +132,5 @@ def rows(found: list[Stage]) -> str:
 def bootstrap() -> str:
     """The drawing and its table."""
     account, found = data(TRAFFIC), stages()
-    words = f"Data flow of a {account['params']} bootstrap: limbs and bytes of each stage, by the account of traffic"
+    words = f"Data flow of a {account['params']} bootstrap: limbs and bytes of each stage, by its account"
     return drawn(lambda axes: draw(axes, found), 9.5, 4.6, words) + "\n\n" + rows(found)
