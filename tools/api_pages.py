@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import header_page
 from check_signatures import ROOT, Function, Package, Place, _is, _statements
 from check_types import Missing, find_stub
 from docstrings import to_markdown
-from header_page import header_page
 
 PAGES = ("crenel", "ckks", "tfhe", "bridge", "fhecore", "nn", "workloads", "client", "serve", "distributed")
-TITLES = {"crenel": "crenel", **{p: f"crenel.{p}" for p in PAGES[1:]}, "cpp": "C++ headers"}
+TITLES = {"crenel": "crenel", **{p: f"crenel.{p}" for p in PAGES[1:]}, **header_page.TITLES}
 FOLDER = "reference/api"
 ADDRESSES = [f"{FOLDER}/{page}.md" for page in TITLES]  # below docs/
 WIDTH = 78
@@ -295,7 +295,8 @@ def pages(stub: Path) -> Iterator[tuple[str, str]]:
     reference = Reference(Package(ROOT / "python", stub))
     for page in PAGES:
         yield f"{FOLDER}/{page}.md", reference.page(page)
-    yield f"{FOLDER}/cpp.md", header_page()
+    for name, text in header_page.pages():
+        yield f"{FOLDER}/{name}.md", text
 
 
 def main() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from crenel import ckks, tfhe
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
+import check_headers  # noqa: E402
+import cpp_headers  # noqa: E402
 import docs_hooks  # noqa: E402
 import docstrings  # noqa: E402
 import gen_reference  # noqa: E402
@@ -147,24 +150,96 @@ def test_signatures_are_shown_as_users_write_them():
     assert "self" not in page.replace("itself", "").replace("yourself", "").split("```python", 1)[1][:200]
 
 
+HEADER = """// What the header
+// holds.
+#pragma once
+namespace crenel::ckks {
+/// Not this: forward.
+class Other;
+/// A thing; and more.
+class Thing {
+ public:
+  struct State;
+  Thing(Thing&&) noexcept;
+  /// Inside.
+  int f(std::vector<int> a = {}) const;
+  int g() const { return f({1}); }  ///< and behind
+                                    ///< that
+
+  int lonely() const;
+  // -- products: scale s ---
+  Thing operator*(const Thing& o) const;
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  explicit Thing(T n) : n_(n), m_{n} {}
+  const State& state() const;
+
+ private:
+  int hidden();
+  int n_ = 0, m_ = 0;
+};
+enum class Kind : u8 {
+  one,  ///< the first
+  two,
+};
+/// Does it, e.g. so. More.
+std::vector<int> act(int a,
+                     int b);
+int follows();
+
+int silent();
+namespace detail {
+void inner();
+}
+}  // namespace crenel::ckks
+"""
+
+
 def test_headers_are_read(tmp_path):
     file = tmp_path / "crenel/ckks/a.h"
     file.parent.mkdir(parents=True)
-    file.write_text(
-        "// What the header\n// holds.\n#pragma once\n/// Not this: forward.\nclass Other;\n"
-        "/// A thing; and more.\nclass Thing {\n  /// Inside.\n  int f();\n};\n"
-        "/// Does it, e.g. so. More.\nstd::vector<int> act(int a,\n   int b);\nint silent();\n"
-    )
-    header = header_page.read(file, tmp_path)
-    assert header.about == "What the header holds."
-    assert header.names == [("type", "Thing", "A thing."), ("function", "act", "Does it, e.g. so.")]
+    file.write_text(HEADER)
+    header = cpp_headers.read(file, tmp_path)
+    assert header.about == "What the header holds." and header.namespaces == ["crenel::ckks"]
+    thing, kind, *functions = header.declarations
+    assert (thing.kind, thing.name, thing.comment) == ("type", "Thing", "A thing; and more.")
+    assert [f.name for f in functions] == ["act", "follows", "silent"]
+    members = [m for m in thing.members if not m.housekeeping("Thing")]
+    assert [m.name for m in members] == ["f", "g", "lonely", "operator*", "Thing"]
+    assert members[1].signature == "int g() const" and members[1].behind == "and behind that"
+    assert members[4].signature.endswith("explicit Thing(T n)")
+    assert members[3].section == "products: scale s" and not members[2].section
+    assert [(m.name, m.behind) for m in kind.members] == [("one", "the first"), ("two", "")]
+    names = [each.name for _, each in cpp_headers.silent(header.declarations)]
+    assert names == ["lonely", "Kind", "silent"]
+    (index_name, index), (room_name, page) = header_page.pages(tmp_path)
+    assert (index_name, room_name) == ("cpp", "cpp-ckks")
+    assert "| `Thing` | A thing. |" in index and "| `act` | Does it, e.g. so. |" in index
+    assert "#### Thing::f, g" in page and "hidden" not in page and "State" not in page.split("```", 1)[1]
+    assert "std::vector<int> act(int a, int b);\nint follows();" in page
+    file.write_text(HEADER.replace("int silent();", "int silent(;"))
+    with pytest.raises(cpp_headers.HeaderError, match="a.h:"):
+        cpp_headers.read(file, tmp_path)
 
 
-def test_every_header_has_its_room():
-    page = header_page.header_page()
-    for file in (ROOT / "include/crenel").rglob("*.h"):
-        if file.name != "crenel.h":
-            assert f"### {file.relative_to(ROOT / 'include')}\n" in page
+def test_public_headers_say_what_they_declare():
+    assert check_headers.errors() == []
+
+
+def test_every_header_and_member_has_its_place():
+    pages = dict(header_page.pages())
+    assert set(pages) == set(header_page.TITLES)
+    everything = "".join(pages.values())
+    for header in cpp_headers.headers():
+        if header.path == "crenel/crenel.h":
+            continue
+        assert f"## {header.path} {{: #{header_page.slug(header)} }}" in everything
+        assert all(each.name in everything for each in header.declarations)
+    methods = pages["cpp-ckks"].partition("class Evaluator;")[2].partition("## crenel/")[0]
+    for name in ("rescale", "rotate_many", "multiply_lazy", "checked", "polynomial"):
+        assert re.search(rf"#### Evaluator::.*{name}", methods.replace("\\", "")), name
+    long = header_page.wrapped("std::map<int, u64> f(const std::map<int, u64>& a, int b = g(1, 2)) const;")
+    assert [line.strip() for line in long[1:3]] == ["const std::map<int, u64>& a,", "int b = g(1, 2)"]
 
 
 def test_the_navigation_has_every_page():

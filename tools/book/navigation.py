@@ -85,6 +85,13 @@ ROOMS: dict[str, list[str]] = {
             "distributed",
             "fhecore",
             "cpp",
+            "cpp-ckks",
+            "cpp-circuits",
+            "cpp-tfhe",
+            "cpp-bridge",
+            "cpp-device",
+            "cpp-core",
+            "cpp-fhecore",
         )
     ],
     "Reference": [

@@ -14,6 +14,7 @@ RULES = {
     "layer rules": "tools/check_layers.py",
     "no circles": "tools/check_circles.py",
     "tests mirror src": "tools/check_mirror.py",
+    "comments of headers": "tools/check_headers.py",
 }
 DICTIONARY_EXCEPTIONS = "nd,te,ot,fo,ser"
 

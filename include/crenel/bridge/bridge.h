@@ -73,6 +73,7 @@ class Bridge {
   /// for contexts of two Device objects.
   Bridge(const ckks::Context& ckks, const tfhe::Context& tfhe, u64 slots = 0);
 
+  /// Of the ciphertexts that are taken and given.
   u64 slots() const;
   u32 messages() const;      ///< that a table has entries for, half of the plain modulus
   u32 level() const;         ///< the lowest of ciphertexts that are taken

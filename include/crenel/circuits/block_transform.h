@@ -25,6 +25,7 @@ class BlockTransform {
   BlockTransform& operator=(BlockTransform&&) noexcept;
   ~BlockTransform();
 
+  /// Ciphertexts that are taken and given, the level that inputs have, and slots of each.
   u32 inputs() const;
   u32 outputs() const;
   u32 level() const;
@@ -33,6 +34,7 @@ class BlockTransform {
   const std::vector<i64>& rotations() const;
   u64 baby_steps() const;   ///< of all inputs together, the one by 0 included
   u64 giant_steps() const;  ///< of all outputs together, the one by 0 included
+  /// On the device; a plaintext is stored once per period.
   u64 plaintext_bytes() const;
   /// As LinearTransform::working_bytes.
   u64 working_bytes(u32 batch) const;

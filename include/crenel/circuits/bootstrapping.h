@@ -59,6 +59,8 @@ struct BootstrapSavings {
   bool operator==(const BootstrapSavings&) const = default;
 };
 
+/// What a bootstrap takes and gives, and how it computes. What is left open is as Bootstrapper's
+/// constructors say; options that the parameters cannot serve are its ParameterError.
 struct BootstrapOptions {
   /// Of a ciphertext: power of two; 0: all N/2 (N/2 over pack), or as many as the keys at hand were
   /// made for.
@@ -119,6 +121,7 @@ enum class MessageKind {
   bound,            ///< the worst of all messages with every |slot| <= B (it is the constant)
 };
 
+/// What is known of the slots of a message, for Bootstrapper::expected_error.
 struct Message {
   MessageKind kind = MessageKind::uniform_complex;
   double bound = 1.0;  ///< B
@@ -179,6 +182,8 @@ class Bootstrapper {
                const BootstrapOptions& options = {});
 
   const BootstrapOptions& options() const;  ///< with every default filled in
+  /// Levels from the input to the output, and what the bootstrap needs and delivers: known before
+  /// anything runs.
   const BootstrapLevels& levels() const;
   BootstrapReport describe() const;
   /// That the keys at hand were made for another bootstrap than the one asked for, and serve it
@@ -213,6 +218,7 @@ class Bootstrapper {
       const ckks::Evaluator& evaluator, std::span<const ckks::Ciphertext* const> ciphertexts) const;
   std::vector<ckks::ErrorBound> operator()(const ckks::ErrorModel& model,
                                            std::span<const ckks::ErrorBound> bounds) const;
+  /// The same without a graph: the same bits.
   std::vector<ckks::Ciphertext> eager(const ckks::Evaluator& evaluator,
                                       std::span<const ckks::Ciphertext* const> ciphertexts) const;
   /// Never uses a graph; the same bits.

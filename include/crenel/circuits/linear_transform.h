@@ -32,6 +32,7 @@ enum class KeyMode : u8 {
   minimal,  ///< two: one step of each kind, repeated (Min-KS)
 };
 
+/// How a matrix is applied.
 struct LinearTransformOptions {
   std::optional<u32> level;  ///< of the input, >= 1; default the top normal level
   /// Scale of the plaintexts; default: that which keeps canonical scales canonical.
@@ -53,10 +54,12 @@ class LinearTransform {
   LinearTransform& operator=(LinearTransform&&) noexcept;
   ~LinearTransform();
 
+  /// Level that the input must have, and its slots.
   u32 level() const;
   u64 slots() const;
   /// Rotations it needs keys for, ascending, without 0.
   const std::vector<i64>& rotations() const;
+  /// Rotations of the input, and of sums of products: the one by 0 included.
   u64 baby_steps() const;
   u64 giant_steps() const;
   u64 plaintext_bytes() const;  ///< on the device; a plaintext is stored once per period

@@ -15,6 +15,7 @@ class ChebyshevFit {
 
   /// Of T_0, T_1, ..., as Evaluator::polynomial takes them.
   const std::vector<double>& coefficients() const { return coefficients_; }
+  /// The interval.
   double a() const { return a_; }
   double b() const { return b_; }
   /// Largest distance from the function on the interval, measured on a dense grid; the errors of

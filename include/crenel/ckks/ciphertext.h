@@ -43,12 +43,14 @@ class Plaintext {
   Plaintext& operator=(Plaintext&&) noexcept;
   ~Plaintext();
 
+  /// Level, scale, slots, bound: what is known without a key. A plaintext is of no secret key.
   const Metadata& metadata() const;
   u32 level() const { return metadata().level; }
   double scale() const { return metadata().scale; }
   u64 slots() const { return metadata().slots; }
   /// What was stated, else the largest |slot| that was encoded: a plaintext is in the clear.
   double bound() const { return metadata().bound; }
+  /// Params::id() of its parameters.
   const std::string& params_id() const;
   Plaintext clone() const;  ///< StateError for one that came of a decryption
   const Data& data() const { return *data_; }
@@ -67,6 +69,7 @@ class Ciphertext {
   Ciphertext& operator=(Ciphertext&&) noexcept;
   ~Ciphertext();
 
+  /// Level, scale, slots, bound, secret key: what is known without a key.
   const Metadata& metadata() const;
   u32 level() const { return metadata().level; }
   double scale() const { return metadata().scale; }
@@ -77,11 +80,15 @@ class Ciphertext {
   /// smaller than its operations tell. kUnknownBound takes the bound away. ParameterError unless it
   /// is positive.
   void state_bound(double bound);
+  /// 2, or 3 before relinearisation.
   u32 components() const;
+  /// Vectors side by side, 1 to 2^20.
   u32 batch() const;
   u64 bytes() const;  ///< device bytes of the payload
+  /// Params::id() of its parameters, and whose it is.
   const std::string& params_id() const;
   const SecretKeyId& secret_key_id() const { return metadata().secret_key; }
+  /// A copy with a payload of its own.
   Ciphertext clone() const;
   /// The rows [first, first + count) of the batch, copied. ParameterError for no rows or rows that
   /// are not there.

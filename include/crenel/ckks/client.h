@@ -61,6 +61,7 @@ class EvaluationKeys {
   EvaluationKeys() = default;  ///< no keys
   explicit EvaluationKeys(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
 
+  /// Whether there is such a key.
   bool has_relinearisation() const;
   bool has_conjugation() const;
   bool has_encapsulation() const;
@@ -103,6 +104,7 @@ class PublicKey {
   /// Public-key encryption with fresh randomness of the operating system. A bound that was stated
   /// for the plaintext goes with the ciphertext.
   Ciphertext encrypt(const Plaintext& plaintext) const;
+  /// Of the client that made it.
   const SecretKeyId& secret_key_id() const;
   const Data& data() const { return *data_; }
 
@@ -148,6 +150,7 @@ class Client {
   Client(Client&&) noexcept;
   ~Client();
 
+  /// The context whose parameters and device it has.
   const Context& context() const;
   /// The public name of the secret key, which keys and ciphertexts made with it carry.
   const SecretKeyId& secret_key_id() const;
@@ -155,6 +158,7 @@ class Client {
   /// bound where one was stated (Context::encode), and operations on it are refused where a result
   /// could leave the modulus.
   Ciphertext encrypt(const Plaintext& plaintext);
+  /// Context::encode, then encrypt: arguments, ranges and errors as there.
   Ciphertext encrypt(std::span<const std::complex<double>> values, std::optional<u32> level = {},
                      double scale = 0.0, u64 slots = 0, u32 batch = 1,
                      double bound = kUnknownBound);
@@ -192,6 +196,7 @@ class Client {
   /// Before any key is made: OutOfMemoryError where key_sizes() and what the making takes are more
   /// than the device has, ParameterError for a level that the parameters do not have.
   EvaluationKeys evaluation_keys(const KeyRequest& request = {});
+  /// A key with which anyone can encrypt, with randomness of the operating system.
   PublicKey public_key();
 
   /// The secret key as an explicit export, a file like the others (docs/reference/file-format.md):

@@ -28,6 +28,8 @@ class Context {
   /// On a device of its own (a name for device::open). Throws DeviceError.
   explicit Context(const Params& params, const std::string& device = "auto");
 
+  /// What it was made of: parameters, the device, and the device's shared stream, which operations
+  /// queue on where no other is given (Evaluator::on).
   const Params& params() const;
   device::Device& device() const;
   const std::shared_ptr<device::Device>& shared_device() const;

@@ -27,6 +27,7 @@ struct ErrorBound {
                           ///< bound, and not what a share's noise may rest on
   double failure = 0.0;   ///< probability, at most, that one of these bounds does not hold
 
+  /// Of the metadata.
   u32 level() const { return meta.level; }
   double scale() const { return meta.scale; }
   u64 slots() const { return meta.slots; }
@@ -42,6 +43,7 @@ enum class Encryption : u8 { secret_key, public_key };
 /// no model.
 class ErrorModel {
  public:
+  /// Of circuits of these parameters; no key and no device enters.
   explicit ErrorModel(const Params& params) : params_(params) {}
   const Params& params() const { return params_; }
 
@@ -55,6 +57,7 @@ class ErrorModel {
   ErrorBound plaintext(double max_abs, bool real = false, std::optional<u32> level = {},
                        double scale = 0.0, u64 slots = 0) const;
 
+  /// Operations of Evaluator of the same names: levels, scales and StateError as there.
   ErrorBound add(const ErrorBound& a, const ErrorBound& b) const;  ///< b: a plaintext as well
   ErrorBound sub(const ErrorBound& a, const ErrorBound& b) const;
   ErrorBound negate(const ErrorBound& a) const { return a; }
@@ -98,14 +101,17 @@ class ErrorModel {
 /// scales.
 class BoundOperand {
  public:
+  /// A bound with the model that its operations go by.
   BoundOperand(ErrorModel model, ErrorBound bound)
       : model_(std::move(model)), bound_(std::move(bound)) {}
+  /// What it holds, and what is known of the bound.
   const ErrorModel& model() const { return model_; }
   const ErrorBound& bound() const { return bound_; }
   u32 level() const { return bound_.level(); }
   double scale() const { return bound_.scale(); }
   u64 slots() const { return bound_.slots(); }
 
+  /// Operations of Operand of the same names: rules for levels and scales, and errors, as there.
   BoundOperand add(const BoundOperand& b) const;
   BoundOperand sub(const BoundOperand& b) const;
   BoundOperand add(std::complex<double> b) const;
@@ -158,6 +164,7 @@ template <class T>
 concept BoundTerm = std::is_arithmetic_v<T> || std::same_as<T, std::complex<double>> ||
                     std::convertible_to<const T&, std::span<const std::complex<double>>>;
 
+/// As Operand's: add, sub and multiply.
 inline BoundOperand operator+(const BoundOperand& a, const BoundOperand& b) { return a.add(b); }
 inline BoundOperand operator-(const BoundOperand& a, const BoundOperand& b) { return a.sub(b); }
 inline BoundOperand operator*(const BoundOperand& a, const BoundOperand& b) {

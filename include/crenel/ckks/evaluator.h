@@ -26,7 +26,10 @@ enum class PolynomialBasis : u8 { power, chebyshev };
 class Evaluator {
  public:
   struct State;
+  /// Operations with these keys (empty keys: everything that needs none). StateError for keys of
+  /// other parameters or of another device.
   Evaluator(const Context& context, EvaluationKeys keys);
+  /// What it was made of.
   const Context& context() const;
   const EvaluationKeys& keys() const;
   /// The same evaluator on another stream of the context's device, which waits for what this
@@ -35,6 +38,7 @@ class Evaluator {
   /// before that stream waits for this one (memory goes back to the pool of the stream that made
   /// it).
   Evaluator on(std::shared_ptr<device::Stream> stream) const;
+  /// The stream that operations queue on.
   device::Stream& stream() const;
   /// For tests: the same evaluator, whose every operation also decrypts its operands and its result
   /// and compares with the same operation in the clear. StateError names the first operation whose
@@ -46,9 +50,11 @@ class Evaluator {
   Evaluator checked(const Client& client) const;
 
   // -- linear: level l -> l, scale s -> s ---------------------------------------------------------
+  /// Slot by slot. Errors add up; a known bound is the sum of both.
   Ciphertext add(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext sub(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext negate(const Ciphertext& a) const;
+  /// With an encoded vector of the same level, scale and slots.
   Ciphertext add(const Ciphertext& a, const Plaintext& b) const;
   Ciphertext sub(const Ciphertext& a, const Plaintext& b) const;
   /// Adds the constant to every slot.
@@ -65,17 +71,19 @@ class Evaluator {
 
   // -- products: scale s_a s_b (rescale to return to a canonical scale) ---------------------------
   //    StateError when that scale is not below the level's modulus (a product at level 0, say)
+  /// By an encoded vector, slot by slot; no key.
   Ciphertext multiply(const Ciphertext& a, const Plaintext& b) const;
   /// By a constant encoded at `scale` (default: the level's rescale ratio times the canonical scale
   /// of the level below over a's scale, so that rescale() lands on the canonical scale; at level 0
   /// the canonical scale). StateError where the default is below 2^10: rescale a first.
   Ciphertext multiply(const Ciphertext& a, std::complex<double> b, double scale = 0.0) const;
-  /// With relinearisation: 2 components.
+  /// With relinearisation: 2 components. KeyMissingError without its key.
   Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext square(const Ciphertext& a) const;
   /// Without: 3 components; sums of such products need one relinearisation.
   Ciphertext multiply_lazy(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext square_lazy(const Ciphertext& a) const;
+  /// Three components to two, level and scale stay. KeyMissingError without a relinearisation key.
   Ciphertext relinearise(const Ciphertext& a) const;
   /// rescale(multiply(a, b)) with ModDown and rescale merged into one division.
   Ciphertext multiply_rescale(const Ciphertext& a, const Ciphertext& b) const;
@@ -94,6 +102,7 @@ class Evaluator {
   // -- slots: level and scale stay ----------------------------------------------------------------
   /// Slot i of the result is slot (i + steps) mod slots of a. KeyMissingError names the rotation.
   Ciphertext rotate(const Ciphertext& a, i64 steps) const;
+  /// Every slot becomes its complex conjugate. KeyMissingError without the key of conjugation.
   Ciphertext conjugate(const Ciphertext& a) const;
   /// All rotations of one ciphertext with one ModUp (hoisting).
   std::vector<Ciphertext> rotate_many(const Ciphertext& a, std::span<const i64> steps) const;

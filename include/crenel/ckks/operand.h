@@ -19,9 +19,11 @@ namespace crenel::ckks {
 /// Immutable and cheap to copy (shared). Errors are those of the explicit operations.
 class Operand {
  public:
+  /// A ciphertext with the evaluator that its operations use.
   Operand(Evaluator evaluator, Ciphertext ciphertext);
   Operand(Evaluator evaluator, std::shared_ptr<const Ciphertext> ciphertext);
 
+  /// What it holds, and what is known of the ciphertext.
   const Evaluator& evaluator() const { return evaluator_; }
   const Ciphertext& ciphertext() const { return *ciphertext_; }
   const std::shared_ptr<const Ciphertext>& shared_ciphertext() const { return ciphertext_; }
@@ -38,6 +40,7 @@ class Operand {
   /// Values, in rows where `batch` > 1, at this level and scale.
   Operand add(std::span<const double> b, u32 batch = 1) const;
   Operand add(std::span<const std::complex<double>> b, u32 batch = 1) const;
+  /// As add, of what is subtracted; and the negative.
   Operand sub(const Ciphertext& b) const;
   Operand sub(const Operand& b) const { return sub(b.ciphertext()); }
   Operand sub(const Plaintext& b) const;
@@ -59,6 +62,7 @@ class Operand {
   Operand multiply(T b) const {
     return multiply(std::complex<double>(static_cast<double>(b)));
   }
+  /// By a number, by values in rows where `batch` > 1, and by itself.
   Operand multiply(std::complex<double> b) const;
   Operand multiply(std::span<const double> b, u32 batch = 1) const;
   Operand multiply(std::span<const std::complex<double>> b, u32 batch = 1) const;
@@ -74,6 +78,7 @@ class Operand {
   // -- slots: level l -> l
   /// As Evaluator::multiply_monomial: level and scale stay.
   Operand multiply_monomial(i64 power) const;
+  /// As Evaluator's operations of the same names: KeyMissingError names what is missing.
   Operand rotate(i64 steps) const;
   std::vector<Operand> rotate_many(std::span<const i64> steps) const;
   Operand rotate_sum(std::span<const i64> steps) const;
@@ -117,6 +122,7 @@ concept OperandTerm = std::same_as<T, Ciphertext> || std::same_as<T, Plaintext> 
                       std::convertible_to<const T&, std::span<const double>> ||
                       std::convertible_to<const T&, std::span<const std::complex<double>>>;
 
+/// The operations of the same meaning: add, sub, multiply, divide.
 inline Operand operator+(const Operand& a, const Operand& b) { return a.add(b); }
 inline Operand operator-(const Operand& a, const Operand& b) { return a.sub(b); }
 inline Operand operator*(const Operand& a, const Operand& b) { return a.multiply(b); }

@@ -66,6 +66,7 @@ enum class SpecProblemKind {
 /// The identifier of a kind, e.g. "prime_not_prime".
 std::string_view to_string(SpecProblemKind kind);
 
+/// Something that is wrong with a Spec.
 struct SpecProblem {
   SpecProblemKind kind;
   std::string message;  ///< names the value and what was expected
@@ -96,12 +97,16 @@ class Params {
   /// One line about a named set, toy sets included.
   static std::string preset_description(const std::string& name);
 
+  /// All numbers of the set, its name ("" where it has none), and log2 of the ring degree N, 10 to
+  /// 17.
   const Spec& spec() const;
   const std::string& name() const;
   u32 log_n() const;
   u64 ring_dim() const;   ///< N
   u64 slots() const;      ///< N/2
   u32 max_level() const;  ///< index of the top level
+  /// The highest level whose canonical scale is near 2^log_scale: fresh ciphertexts have it. Levels
+  /// above it, if any, are a bootstrap's.
   u32 normal_top_level() const;
   u32 alpha() const;  ///< special primes = limbs per key-switching digit
   /// Digits of a key-switching key: ceil(chain_limbs / alpha). Also the digits at the top level,
@@ -132,6 +137,7 @@ class Params {
   /// a stated bound (Client::encrypt) or Evaluator::checked. ParameterError for a level that is not
   /// there, and for a scale outside of [1, modulus of the level].
   double max_value(u32 level, double scale = 0.0) const;
+  /// log2 of P, the product of the special primes.
   double log_p() const;
   double log_pq() const;           ///< log2 of P times the product of every chain prime
   double security_bits() const;    ///< estimate from the tables, see SECURITY.md; interpolated

@@ -30,6 +30,7 @@ class FieldValue {
   /// Integers are std::int64_t; those of 2^63 and more are std::uint64_t.
   using Variant = std::variant<std::string, std::int64_t, std::uint64_t, double, bool, List>;
 
+  /// From what a field may be.
   FieldValue(std::string text) : value_(std::move(text)) {}
   FieldValue(std::string_view text) : value_(std::string(text)) {}
   FieldValue(const char* text) : value_(std::string(text)) {}
@@ -43,6 +44,7 @@ class FieldValue {
   template <std::integral T>
   FieldValue(const std::vector<T>& list) : value_(List(list.begin(), list.end())) {}
 
+  /// The value with its type.
   const Variant& value() const noexcept { return value_; }
   /// As text: numbers with all their digits, "true" or "false", lists as "1, 2, 4".
   std::string text() const {
@@ -78,6 +80,7 @@ class Error : public std::runtime_error {
   Error(std::string_view code, const std::string& message, std::vector<ErrorField> fields)
       : std::runtime_error(message), code_(code), fields_(std::move(fields)) {}
 
+  /// Name of the class, and the values that the message names, by their names.
   const std::string& code() const noexcept { return code_; }
   const std::vector<ErrorField>& fields() const noexcept { return fields_; }
   /// The field `name` as text, or "" when the error has no such field.
@@ -127,6 +130,7 @@ CRENEL_DEFINE_ERROR(DeviceError);
 /// things were asked for.
 class OutOfMemoryError : public DeviceError {
  public:
+  /// With the message and the fields named above.
   explicit OutOfMemoryError(const std::string& message, std::vector<ErrorField> f = {})
       : DeviceError("OutOfMemoryError", message, std::move(f)) {}
 };

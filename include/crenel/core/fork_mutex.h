@@ -16,6 +16,7 @@ class ForkMutex {
   ForkMutex(const ForkMutex&) = delete;
   ForkMutex& operator=(const ForkMutex&) = delete;
 
+  /// As std::mutex's; lock() throws StateError as said above, and try_lock() is false there.
   void lock();
   bool try_lock() noexcept;
   void unlock() noexcept;

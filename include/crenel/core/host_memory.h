@@ -8,6 +8,7 @@
 
 namespace crenel {
 
+/// What the host could still give.
 struct HostMemory {
   u64 bytes = 0;  ///< that could be taken now; 2^64 - 1: the system states no limit
   std::string

@@ -22,6 +22,7 @@ class SecretKeyId {
   constexpr SecretKeyId() = default;  ///< none
   constexpr explicit SecretKeyId(const Bytes& bytes) : bytes_(bytes) {}
 
+  /// Whether it is of no secret key, and its 16 bytes (0 for none).
   bool is_none() const { return *this == SecretKeyId(); }
   const Bytes& bytes() const { return bytes_; }
   /// 32 lower-case hexadecimal digits, or "none".

@@ -13,6 +13,7 @@ namespace crenel {
 /// Work that was told to stop by a CancelToken, and left nothing behind.
 class Cancelled : public Error {
  public:
+  /// With a message that says what stopped.
   explicit Cancelled(const std::string& message, std::vector<ErrorField> f = {})
       : Error("Cancelled", message, std::move(f)) {}
 };
@@ -52,6 +53,7 @@ bool reported() noexcept;
 /// innermost, which goes first. To be derived from; Watch is for most uses.
 class Scope {
  public:
+  /// From now on, in this thread.
   Scope() noexcept;
   virtual ~Scope();
   Scope(const Scope&) = delete;
@@ -96,6 +98,7 @@ class Scope {
 /// Points of this thread do nothing while it lives: for what must not be left half done.
 class Shield {
  public:
+  /// From now on, in this thread, until it goes.
   Shield() noexcept;
   ~Shield();
   Shield(const Shield&) = delete;
@@ -130,9 +133,11 @@ class Task {
 /// Tells work to stop, from any thread. Copies are the same token.
 class CancelToken {
  public:
+  /// A token that nobody has cancelled.
   CancelToken() : cancelled_(std::make_shared<std::atomic<bool>>(false)) {}
   /// Work under a Watch with this token throws Cancelled at its next point, now and from now on.
   void cancel() const noexcept { cancelled_->store(true, std::memory_order_relaxed); }
+  /// Whether cancel() was called, by any thread.
   bool cancelled() const noexcept { return cancelled_->load(std::memory_order_relaxed); }
 
  private:
@@ -148,6 +153,7 @@ class CancelToken {
 /// The functions must not use objects of the library that the watched work uses.
 class Watch final : public watch::Scope {
  public:
+  /// What may stop the work, and who is told of it; each may be left out.
   struct Options {
     CancelToken token{};
     /// Called about 20 times a second; throws to stop the work, anything that is caught outside.
@@ -155,6 +161,7 @@ class Watch final : public watch::Scope {
     /// How far the work is: watch::Scope::report.
     std::function<void(u64 done, u64 total, const char* what)> progress{};
   };
+  /// From now on, in this thread, until it goes.
   explicit Watch(Options options);
 
  private:

@@ -53,6 +53,7 @@ struct Traffic {
   u64 multiply_adds = 0;
   u64 butterflies = 0;
 
+  /// Adds a launch.
   Traffic& operator+=(const LaunchRecord& record);
   bool operator==(const Traffic&) const = default;
 };
@@ -62,11 +63,14 @@ struct Traffic {
 /// others an account stays empty.
 class Account {
  public:
+  /// Behind those that are there; backends call it.
   void add(LaunchRecord record);
   void add(const std::vector<LaunchRecord>& records);
   /// What was queued so far, in order.
   std::vector<LaunchRecord> records() const;
+  /// Sums over records().
   Traffic total() const;
+  /// Forgets all records.
   void clear();
 
  private:
@@ -78,6 +82,7 @@ class Account {
 /// account was attached when it began, nor without a label. Ends in the thread that it began in.
 class Stage {
  public:
+  /// Until it goes, in this thread.
   Stage(Stream& stream, std::string_view label);
   ~Stage();
   Stage(const Stage&) = delete;

@@ -20,6 +20,7 @@ struct LimbSet;
 
 namespace crenel::device {
 
+/// Which backend computes.
 enum class Kind : u8 {
   ref,
   cpu,
@@ -27,6 +28,7 @@ enum class Kind : u8 {
   split,  ///< several devices that share the limbs of every polynomial
 };
 
+/// What a device is.
 struct DeviceInfo {
   Kind kind = Kind::ref;
   std::string name;         ///< "ref", "cpu", "cuda:0", "cuda:0+1"
@@ -57,6 +59,7 @@ struct PoolUse {
   std::size_t peak = 0;    ///< highest in_use so far; of several streams: the sum of theirs
   std::size_t idle = 0;    ///< freed, kept for reuse
   std::size_t graphs = 0;  ///< freed, kept by recordings for their replays
+  /// All bytes that were taken from the device.
   std::size_t held() const { return in_use + idle + graphs; }
 };
 
@@ -71,8 +74,10 @@ struct MemoryLeft {
 /// threads may use it.
 class Device : public std::enable_shared_from_this<Device> {
  public:
+  /// Backends derive from it.
   Device();
   virtual ~Device() = default;
+  /// What it is; does not change.
   virtual const DeviceInfo& info() const = 0;
   /// A new stream of work with its own memory pool.
   virtual std::shared_ptr<Stream> make_stream() = 0;
@@ -82,7 +87,9 @@ class Device : public std::enable_shared_from_this<Device> {
 
   /// Raw device memory, 256-byte aligned. Throws OutOfMemoryError naming the bytes asked for.
   virtual void* allocate(std::size_t bytes) = 0;
+  /// Gives back what allocate() gave.
   virtual void deallocate(void* memory) noexcept = 0;
+  /// The driver's count of all memory, in bytes; {0, 0} of host memory.
   virtual MemoryUse memory() const { return {}; }
   /// What the system would give now, idle memory of streams not counted. Of host memory: the least
   /// of what the kernel calls available, of what the limits of every control group leave, of the
@@ -152,6 +159,7 @@ std::string cuda_unavailable_reason();
 class HostBuffer {
  public:
   HostBuffer() = default;
+  /// Of a device's allocate_host, which it goes back to.
   HostBuffer(std::shared_ptr<Device> device, void* data, std::size_t bytes)
       : device_(std::move(device)), data_(data), bytes_(bytes) {}
   HostBuffer(HostBuffer&& other) noexcept { swap(other); }
@@ -161,6 +169,7 @@ class HostBuffer {
   }
   ~HostBuffer();
 
+  /// The memory (null: none), and its bytes.
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   template <class T>
@@ -191,6 +200,7 @@ class Event {
 class Buffer {
  public:
   Buffer() = default;
+  /// Of a stream's allocate, whose pool it goes back to; `secret` memory is wiped then.
   Buffer(std::shared_ptr<Stream> stream, void* data, std::size_t bytes, std::size_t capacity,
          bool secret)
       : stream_(std::move(stream)),
@@ -207,6 +217,7 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer();
 
+  /// Address on the device (null: none), bytes that were asked for, and the stream that made it.
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   const std::shared_ptr<Stream>& stream() const { return stream_; }
@@ -238,6 +249,7 @@ class Buffer {
 class GraphExec {
  public:
   virtual ~GraphExec() = default;
+  /// Queues the recorded work on a stream of its device.
   virtual void launch(Stream& stream) = 0;
 };
 
@@ -251,9 +263,11 @@ class GraphExec {
 /// lets two threads write the same memory, or one read what another writes, must order them.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
+  /// Backends make them: Device::make_stream.
   explicit Stream(std::shared_ptr<Device> device);
   virtual ~Stream();
 
+  /// The device that it queues on.
   Device& device() const { return *device_; }
   const std::shared_ptr<Device>& shared_device() const { return device_; }
 
@@ -282,6 +296,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   /// Device to device, `rows` rows of `row_bytes`, with the given distances between rows in bytes.
   virtual void copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                          std::size_t row_bytes, std::size_t rows) = 0;
+  /// Sets bytes on the device to 0.
   virtual void fill_zero(void* data, std::size_t bytes) = 0;
   /// Work queued here from now on starts after the work queued on `other` so far.
   virtual void wait_for(Stream& other) = 0;

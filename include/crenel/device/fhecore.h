@@ -16,6 +16,7 @@ struct FhecoreCounts {
   u64 multiplications = 0;  ///< element-wise modular multiplications, on the ordinary cores
   u64 faults = 0;           ///< columns of FHEC results that were faulty
 
+  /// Count by count.
   FhecoreCounts& operator+=(const FhecoreCounts& o) {
     fhe_sync += o.fhe_sync;
     fhec += o.fhec;
@@ -47,6 +48,7 @@ struct FhecoreWork {
   u64 offered_products = 0;  ///< 2048 an FHEC
   double depth_use = 0;      ///< part of the K steps that carry a source
   double column_use = 0;     ///< part of the columns that carry a result
+  /// Useful over offered products, 0 to 1.
   double use() const { return offered_products ? double(useful_products) / offered_products : 0; }
 };
 

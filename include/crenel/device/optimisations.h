@@ -56,6 +56,7 @@ Optimisation optimisation_of(const std::string& name);
 class Optimisations {
  public:
   constexpr Optimisations() = default;  ///< all
+  /// None, those of a list, or those of bits() of another set (bits beyond the last are ignored).
   static constexpr Optimisations none() { return Optimisations(0); }
   static constexpr Optimisations only(std::initializer_list<Optimisation> which) {
     Optimisations set(0);
@@ -64,9 +65,11 @@ class Optimisations {
   }
   static constexpr Optimisations of_bits(u32 bits) { return Optimisations(bits & kAll); }
 
+  /// Whether one is on, and the same set with one on or off.
   constexpr bool has(Optimisation o) const { return (bits_ >> u32(o) & 1) != 0; }
   constexpr Optimisations with(Optimisation o) const { return Optimisations(bits_ | bit(o)); }
   constexpr Optimisations without(Optimisation o) const { return Optimisations(bits_ & ~bit(o)); }
+  /// Bit i is that of the i-th Optimisation.
   constexpr u32 bits() const { return bits_; }
   constexpr bool operator==(const Optimisations&) const = default;
 

@@ -11,6 +11,7 @@
 
 namespace crenel::device {
 
+/// Numbers that launches go by; info_of() says what each means.
 enum class Tunable : u8 {
   part_bytes,          ///< see info_of()
   row_polys,           ///< ...
@@ -27,11 +28,13 @@ enum class Tunable : u8 {
 };
 inline constexpr u32 kTunables = u32(Tunable::switch_blocks) + 1;
 
+/// What a number is called, means and may be.
 struct TunableInfo {
   const char* name;     ///< "part_bytes", ...
   const char* meaning;  ///< in one line
   u64 least, most;      ///< what it may be
 };
+/// What is known of one; lives as long as the library.
 const TunableInfo& info_of(Tunable tunable);
 /// ParameterError, naming the known ones, for another name.
 Tunable tunable_of(const std::string& name);

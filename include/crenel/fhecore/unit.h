@@ -22,6 +22,7 @@ class Unit {
  public:
   /// A name for device::open. Throws DeviceError.
   explicit Unit(const std::string& device = "auto");
+  /// The device that it computes on.
   const device::DeviceInfo& device() const;
 
   /// D = A B + C modulo the column's modulus, for `tiles` tiles of 16 x 16, row-major, one after

@@ -26,6 +26,7 @@ class Ciphertext {
   /// did not say, loaded arrays but those of element "bool", linear combinations). 2 and less are
   /// bits; gates refuse what is known to hold more (StateError). Tells nothing of the messages.
   u32 bound() const;
+  /// Params::id() of its parameters.
   const std::string& params_id() const;
   /// Which secret keys decrypt it; none for known messages (Evaluator::trivial): any do.
   const SecretKeyId& secret_key_id() const;
@@ -33,6 +34,7 @@ class Ciphertext {
   /// the ciphertext's modulus; the largest of all messages. Of loaded ciphertexts what their file
   /// claims.
   double noise_variance() const;
+  /// A copy with a payload of its own.
   Ciphertext clone() const;
   /// Messages [first, first + count), copied. `first` must be a multiple of r: throws
   /// ParameterError otherwise or when out of range.

@@ -26,11 +26,13 @@ class Compressed {
   u64 size() const;           ///< messages
   u32 plain_modulus() const;  ///< of the messages
   u64 bytes() const;          ///< of the payload, in host memory
+  /// Params::id() of its parameters, and whose it is.
   const std::string& params_id() const;
   const SecretKeyId& secret_key_id() const;
   /// Of encrypted integers: bits of each, whose blocks are the messages, block by block. 0: none.
   u32 integer_bits() const;
   bool is_signed() const;  ///< of integers
+  /// How the messages are stored.
   StoredForm form() const;
   const Data& data() const { return *data_; }
 

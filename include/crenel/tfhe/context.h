@@ -59,6 +59,7 @@ class Context {
   /// On a device that other contexts of any scheme may share. ParameterError for none.
   Context(const Params& params, std::shared_ptr<device::Device> device);
 
+  /// What it was made of: parameters, and the device that kernels and keys are on.
   const Params& params() const;
   device::Device& device() const;
   device::Stream& stream() const;  ///< the device's shared one
@@ -91,6 +92,7 @@ class EvaluationKeys {
   explicit EvaluationKeys(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
   u64 bytes() const;       ///< on the device, those of further steps that evaluators asked for too
   u64 wire_bytes() const;  ///< serialised (uniform halves are seeds)
+  /// Whether the keys of KeyRequest's fields are there.
   bool has_packing() const;
   bool has_lists() const;
   /// Steps that keys are there for, ascending: the parameters' own, and those that evaluators asked
@@ -124,6 +126,7 @@ class Client {
   Client(Client&&) noexcept;
   ~Client();
 
+  /// The context whose parameters and device it has.
   const Context& context() const;
   /// The public name of the secret keys, which keys and ciphertexts made with them carry.
   const SecretKeyId& secret_key_id() const;

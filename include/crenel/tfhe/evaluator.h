@@ -31,9 +31,12 @@ namespace crenel::tfhe {
 /// well be messages 0 and 1 modulo the set's p, of which every gate that p / 2 has room for takes
 /// the table of the number of ones. NOT costs nothing.
 enum class Gate : u8 { and_, or_, nand, nor, xor_, xnor, majority, and3, or3, and4, or4 };
+/// "and", "nand", "majority", ...: what gate_from_string reads.
 const char* name_of(Gate gate);
 /// The gate of this name; ParameterError for any other text.
 Gate gate_from_string(std::string_view name);
+/// Inputs that a gate takes, 2 to 4, and the p that they are encrypted with on sets without
+/// padding.
 u32 fan_in(Gate gate);
 u32 plain_modulus_of(Gate gate);
 /// The p to encrypt bits with: the set's own on padded sets, else 4, or with `inputs` = 3 or 4 what
@@ -57,6 +60,7 @@ class Evaluator {
  public:
   struct State;
   explicit Evaluator(std::shared_ptr<const State> state);
+  /// What it was made of (Context::evaluator).
   const Context& context() const;
   const EvaluationKeys& keys() const;
   /// The bound in force (EvaluatorOptions).

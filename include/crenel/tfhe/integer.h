@@ -20,8 +20,10 @@ class Integers {
   /// ParameterError for origins() of another number, or out of order.
   Integers(std::vector<Ciphertext> blocks, u32 bits, bool is_signed, std::vector<u32> origins = {});
   u64 size() const;  ///< integers
+  /// Width of each.
   u32 bits() const { return bits_; }
   bool is_signed() const { return signed_; }  ///< two's complement
+  /// Arrays of messages below 4: block j has bits 2j and 2j + 1 of every integer.
   const std::vector<Ciphertext>& blocks() const { return blocks_; }
   /// What is known of blocks by what made them, public all of it: for block j the first block that
   /// it is a copy of, bit for bit (j where it is of none), or kKnown + m where it is the message m
@@ -32,6 +34,7 @@ class Integers {
   /// Which secret keys decrypt them; none for known values (IntegerEvaluator::trivial): any do.
   const SecretKeyId& secret_key_id() const { return secret_key_; }
   u64 bytes() const;  ///< device bytes of the payload
+  /// A copy with payloads of its own.
   Integers clone() const;
   /// Integers [first, first + count), copied; as Ciphertext::slice.
   Integers slice(u64 first, u64 count) const;
@@ -54,10 +57,12 @@ class WideValue {
  public:
   static constexpr u32 kWords = 4;
   WideValue() = default;
+  /// From a number, extended by zeros or by its sign.
   WideValue(u64 value) : words_{value, 0, 0, 0} {}  // NOLINT: not negative
   static WideValue of_signed(i64 value);
   /// Up to kWords words, least significant first, the last one's sign extended where signed.
   static WideValue of_words(std::span<const u64> words, bool is_signed);
+  /// Word i of 64 bits, the least significant first; bits; whether the value is negative, or 0.
   u64 word(u32 i) const { return words_[i]; }
   u64 block(u32 j) const { return words_[j / 32] >> (j % 32 * 2) & 3; }  ///< bits 2j, 2j + 1
   bool negative() const { return (words_[kWords - 1] >> 63) != 0; }
@@ -82,18 +87,22 @@ Integers encrypt_words(Client& client, std::span<const u64> words, u32 bits, boo
 /// StateError for more than 64 bits, which decrypt_words gives.
 std::vector<u64> decrypt_unsigned(const Client& client, const Integers& a);
 std::vector<i64> decrypt_signed(const Client& client, const Integers& a);
+/// words_of(bits) words a value, as encrypt_words takes them.
 std::vector<u64> decrypt_words(const Client& client, const Integers& a);
 
+/// Of integers or messages: by value, with their signs.
 enum class Comparison : u8 { equal, not_equal, less, less_equal, greater, greater_equal };
 
 /// Encrypted integers, or one public value for all of them: two's complement of 64 bits, extended
 /// by its sign beside signed integers and by zeros beside others, or the whole value.
 class IntegerOperand {
  public:
+  /// Encrypted integers, which must outlive the call, or a public value.
   IntegerOperand(const Integers& integers) : integers_(&integers) {}  // NOLINT: either is one
   IntegerOperand(u64 value) : value_(value), narrow_(true) {}         // NOLINT
   IntegerOperand(const WideValue& value) : value_(value) {}           // NOLINT
   const Integers* integers() const { return integers_; }              ///< null: a value
+  /// The public value beside integers that are signed or not.
   WideValue value(bool is_signed) const {
     return narrow_ && is_signed ? WideValue::of_signed(static_cast<i64>(value_.word(0))) : value_;
   }
@@ -125,6 +134,7 @@ class IntegerEvaluator {
  public:
   /// ParameterError unless the evaluator's set is padded with p = 32, r = 1 and max_norm2 >= 25.
   explicit IntegerEvaluator(Evaluator evaluator, CircuitForm form = CircuitForm::automatic);
+  /// What it was made of.
   const Evaluator& evaluator() const { return evaluator_; }
   CircuitForm form() const { return form_; }
 
@@ -133,9 +143,12 @@ class IntegerEvaluator {
   Compressed compress(const Integers& a, StoredForm form = StoredForm::switched) const;
   Integers decompress(const Compressed& compressed) const;
 
+  /// Known values as arrays, under no secret key: two's complement modulo 2^bits, `bits` even,
+  /// 2..256.
   Integers trivial(std::span<const u64> values, u32 bits, bool is_signed) const;
   /// As encrypt_words.
   Integers trivial_words(std::span<const u64> words, u32 bits, bool is_signed) const;
+  /// Modulo 2^bits.
   Integers add(const IntegerOperand& a, const IntegerOperand& b) const;
   Integers sub(const IntegerOperand& a, const IntegerOperand& b) const;
   Integers neg(const Integers& a) const;
@@ -161,6 +174,7 @@ class IntegerEvaluator {
 
   /// 0 or 1 as messages modulo the set's plain modulus.
   Ciphertext compare(Comparison comparison, const IntegerOperand& a, const IntegerOperand& b) const;
+  /// The lesser, or the greater, of both, element by element.
   Integers min(const IntegerOperand& a, const IntegerOperand& b) const;
   Integers max(const IntegerOperand& a, const IntegerOperand& b) const;
   /// Both by one comparison.
@@ -169,6 +183,7 @@ class IntegerEvaluator {
   Integers select(const Ciphertext& condition, const IntegerOperand& a,
                   const IntegerOperand& b) const;
 
+  /// By a public number of bits, below the width: ParameterError otherwise.
   Integers shift_left(const Integers& a, u32 count) const;   ///< count < bits
   Integers shift_right(const Integers& a, u32 count) const;  ///< arithmetic for signed integers
   Integers rotate_left(const Integers& a, u32 count) const;  ///< count < bits
@@ -180,6 +195,7 @@ class IntegerEvaluator {
   Integers rotate_left(const Integers& a, const Integers& count) const;
   Integers rotate_right(const Integers& a, const Integers& count) const;
 
+  /// Bit by bit.
   Integers bit_and(const IntegerOperand& a, const IntegerOperand& b) const;
   Integers bit_or(const IntegerOperand& a, const IntegerOperand& b) const;
   Integers bit_xor(const IntegerOperand& a, const IntegerOperand& b) const;

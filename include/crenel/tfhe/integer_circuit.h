@@ -35,6 +35,7 @@ class IntegerCircuit {
   struct Type {
     u32 bits = 0;
     bool is_signed = false;
+    /// Whether it is a bit.
     bool is_bit() const { return bits == 0; }
     std::string name() const;  ///< in words
     bool operator==(const Type&) const = default;
@@ -42,6 +43,7 @@ class IntegerCircuit {
   /// An input, or a result of an operation. Of the circuit that made it (StateError elsewhere).
   class Value {
    public:
+    /// Width and sign, or that it is a bit.
     Type type() const { return type_; }
 
    private:
@@ -53,10 +55,12 @@ class IntegerCircuit {
   /// A value, or a public one for all elements, as IntegerOperand.
   class Operand {
    public:
+    /// A value of the circuit, or a public one.
     Operand(const Value& value) : value_(&value) {}       // NOLINT: either is one
     Operand(u64 known) : known_(known), narrow_(true) {}  // NOLINT
     Operand(const WideValue& known) : known_(known) {}    // NOLINT
     const Value* value() const { return value_; }         ///< null: a public one
+    /// The public value beside integers that are signed or not.
     WideValue known(bool is_signed) const {
       return narrow_ && is_signed ? WideValue::of_signed(static_cast<i64>(known_.word(0))) : known_;
     }
@@ -67,12 +71,14 @@ class IntegerCircuit {
     bool narrow_ = false;
   };
 
+  /// Without inputs, operations and outputs.
   IntegerCircuit();
 
   Value integers(u32 bits, bool is_signed = false);  ///< the next input
   Value bit();                                       ///< the next input
   void output(const Value& value);                   ///< the next output
 
+  /// As IntegerEvaluator's operations of the same names.
   Value add(const Operand& a, const Operand& b);
   Value sub(const Operand& a, const Operand& b);
   Value neg(const Value& a);
@@ -85,6 +91,7 @@ class IntegerCircuit {
   std::pair<Value, Value> sub_overflow(const Operand& a, const Operand& b);
   std::pair<Value, Value> mul_overflow(const Operand& a, const Operand& b);
 
+  /// As IntegerEvaluator's; a comparison gives a bit.
   Value compare(Comparison comparison, const Operand& a, const Operand& b);
   Value min(const Operand& a, const Operand& b);
   Value max(const Operand& a, const Operand& b);
@@ -92,6 +99,7 @@ class IntegerCircuit {
   /// Of integers, or of bits.
   Value select(const Value& condition, const Operand& a, const Operand& b);
 
+  /// As IntegerEvaluator's operations of the same names.
   Value shift_left(const Value& a, u32 count);
   Value shift_right(const Value& a, u32 count);
   Value rotate_left(const Value& a, u32 count);
@@ -109,12 +117,15 @@ class IntegerCircuit {
   Value count_ones(const Value& a);
   /// Of integers, or of a bit: 0 or 1.
   Value convert(const Value& a, u32 bits, bool is_signed);
+  /// As IntegerEvaluator's.
   Value look_up(const Value& index, std::span<const u64> entries, u32 bits, bool is_signed);
 
   /// Of bits: and, or, nand, nor, xor, xnor of two, majority of three.
   Value gate(Gate gate, std::span<const Value> bits);
+  /// The opposite of a bit; no bootstrap.
   Value not_(const Value& bit);
 
+  /// Types of what it takes and gives, in the order in which they were described.
   std::vector<Type> inputs() const;
   std::vector<Type> outputs() const;
   /// As integer_cost. ParameterError for a circuit without outputs.

@@ -28,6 +28,7 @@ class PreparedLut {
   explicit PreparedLut(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
   u64 size() const;           ///< messages of the arrays that it takes; 0: any number
   u32 plain_modulus() const;  ///< of those messages
+  /// What messages of results are modulo.
   u32 out_modulus() const;
   const Data& data() const { return *data_; }
 

@@ -10,9 +10,11 @@ namespace crenel::tfhe {
 /// Encrypted messages, or one public value for all of them.
 class MessageOperand {
  public:
+  /// Encrypted messages, which must outlive the call, or a public value.
   MessageOperand(const Ciphertext& messages) : messages_(&messages) {}  // NOLINT: either is one
   MessageOperand(i64 value) : value_(value) {}                          // NOLINT
   const Ciphertext* messages() const { return messages_; }              ///< null: a value
+  /// The public value.
   i64 value() const { return value_; }
 
  private:
@@ -34,9 +36,11 @@ class MessageOperand {
 /// moduli (StateError), on padded sets the set's own. Bits of a padded set are messages 0 and 1.
 class MessageEvaluator {
  public:
+  /// Arithmetic with the keys and the bound on failures of this evaluator.
   explicit MessageEvaluator(Evaluator evaluator) : evaluator_(std::move(evaluator)) {}
   const Evaluator& evaluator() const { return evaluator_; }
 
+  /// Modulo L: linear where the bounds allow it, else one bootstrap.
   Ciphertext add(const MessageOperand& a, const MessageOperand& b) const;
   Ciphertext sub(const MessageOperand& a, const MessageOperand& b) const;
   /// factor a modulo L: linear where it fits, else a table, one bootstrap.

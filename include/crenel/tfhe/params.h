@@ -11,7 +11,9 @@
 
 namespace crenel::tfhe {
 
+/// How a product with a key keeps its noise small: by digits, or by a raised modulus.
 enum class NoisePath : u8 { gadget, raising };
+/// Entries of the LWE secret: -1, 0, 1, or 0, 1.
 enum class LweSecret : u8 { ternary, binary };
 
 /// How external products are computed. Each gives the same bits on every device; what one encrypted
@@ -76,6 +78,7 @@ struct Spec {
   bool paper = false;  ///< a label: for reproduction of published figures
   std::string provenance;
 
+  /// Secret bits in a group of the keys that are made: `key_group`, or `group` where it is 0.
   u32 made_group() const { return key_group != 0 ? key_group : group; }
 };
 
@@ -95,6 +98,7 @@ class Params {
   /// ParameterError naming the known names.
   static Params preset(const std::string& name, bool allow_insecure = false);
   static std::vector<std::string> preset_names();  ///< sorted
+  /// One line about a named set, toy sets included.
   static std::string preset_description(const std::string& name);
   /// The name of the set of params/tfhe-*.toml, with any number of slots and any
   /// arithmetic, whose id this is, or "".
@@ -120,9 +124,11 @@ class Params {
   /// without groups.
   Params with_key_group(u32 group) const;
 
+  /// All numbers of the set, and its name ("" where it has none).
   const Spec& spec() const;
   const std::string& name() const;
   const std::string& former_name() const;  ///< Spec::former_name
+  /// Messages under a mask, 1 to 16, and how external products are computed.
   SlotCount slots() const;
   Arithmetic arithmetic() const;
   u64 modulus() const;                     ///< Q: a power of two, or the product of primes

@@ -8,9 +8,11 @@
 
 namespace crenel::tfhe {
 
+/// A number that is of one kind.
 template <class Tag>
 struct Size {
   u32 value = 0;
+  /// 0, or a number.
   constexpr Size() = default;
   constexpr explicit Size(u32 v) : value(v) {}
   friend constexpr auto operator<=>(const Size&, const Size&) = default;
