@@ -18,6 +18,7 @@ TYPE = re.compile(r"(?:class|struct|enum class|enum|union)\b\s*(?:\[\[[^]]*\]\]\
 ACCESS = re.compile(r"(public|protected|private):")
 SECTION = re.compile(r"// -- (.*?) ?-*$")
 OPERATOR = re.compile(r"\b(operator\s*(?:\(\)|\[\]|[^\s\w(]+|[\w:<>&* ]+))\s*\(")
+CODE = re.compile(r" {2,}(?![ *])")  # a line of an example in a comment
 REQUIRES = re.compile(r"^requires\s*\((?:[^()]|\([^()]*\))*\)\s*")
 NAMED = re.compile(r"(~?\w+)\s*\(")
 VALUE = re.compile(r"(\w+)\s*(?:\[[^]]*\]\s*)*(?:=|\{|;|$)")
@@ -104,7 +105,7 @@ class _Reader:
             stop = end if stop < 0 else stop
             line = self.text[at:stop]
             if line.startswith("///"):
-                comment.append(line.lstrip("/<").strip())
+                comment.append(line[3:].removeprefix(" ").rstrip())
                 joined = False
                 at = stop
                 continue
@@ -137,7 +138,7 @@ class _Reader:
             made = self._declaration(head, brace, close, owner)
             if made and shown:
                 made.line, made.section, made.joined = self.line(brace or close), section, joined
-                made.above, made.behind = " ".join(comment).strip(), " ".join(behind).strip()
+                made.above, made.behind = paragraphs(comment), " ".join(behind).strip()
                 yield made
             joined = made is not None
             comment = []
@@ -223,6 +224,30 @@ class _Reader:
                 word = name.partition("=")[0].strip()
                 yield Declaration("value", word, name, " ".join(comment), behind.strip())
                 comment = []
+
+
+def paragraphs(lines: list[str]) -> str:
+    """A comment as Markdown has it: a line for a paragraph or an item, blocks of code as they are."""
+    found: list[str] = []
+    code = False
+    for line in lines:
+        item = bool(found) and found[-1].startswith("* ") and not code
+        if (CODE.match(line) and not item) or (code and not line):
+            found += [] if code else ["", "```cpp"]
+            found.append(line)
+            code = True
+            continue
+        found += ["```", ""] if code else []
+        code = False
+        text = line.strip()
+        if text and text.startswith("* ") != item and not (item and line[0] == " "):
+            found += ["", text]
+        elif text.startswith("* ") or not text or not found or not found[-1]:
+            found.append(text)
+        else:
+            found[-1] += f" {text}"
+    whole = "\n".join([*found, "```"] if code else found).strip()
+    return whole.replace("\n\n\n", "\n\n").replace("\n\n```\n\n", "\n```\n\n")
 
 
 def _without_comments(text: str) -> str:

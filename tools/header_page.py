@@ -19,7 +19,8 @@ ROOMS = {
 }
 INDEX = "cpp"
 TITLES = {INDEX: "C++ headers", **{f"{INDEX}-{room}": f"C++: {title}" for room, title in ROOMS.items()}}
-WIDTH = 88  # of a signature in one line
+WIDTH = 76  # of a signature in one line
+MARKUP = re.compile(r"(?<!^)[*]|[<_\[\]$\\]", re.MULTILINE)
 HEAD = """`#include "crenel/crenel.h"` has all of them. Each declaration in a header says what it takes,
 returns and throws; the pages below have all of it. A whole program: [C++](../../guide/cpp.md)."""
 LEFT_OUT = """Copies, moves, destructors and defaulted operators are left out, and members that take or
@@ -28,14 +29,14 @@ declarations of the block above it."""
 
 
 def first_sentence(text: str) -> str:
-    found = re.split(r"(?<=[.;])(?<!e\.g\.)\s", text, maxsplit=1)[0].rstrip(";")
+    found = re.split(r"(?<=[.;])(?<!e\.g\.)\s|\n", text, maxsplit=1)[0].rstrip(";")
     return found if not found or found.endswith(".") else f"{found}."
 
 
 def prose(text: str) -> str:
-    """A comment as Markdown: outside of code nothing of it is markup."""
-    parts = re.split(r"(`[^`]*`)", text)
-    parts[::2] = [re.sub(r"([<*_\[\]$\\])", r"\\\1", part) for part in parts[::2]]
+    """A comment as Markdown: outside of code and but for items nothing of it is markup."""
+    parts = re.split(r"(```.*?```|`[^`]*`)", text, flags=re.DOTALL)
+    parts[::2] = [MARKUP.sub(lambda m: f"&#{ord(m[0])};", part) for part in parts[::2]]
     return "".join(parts)
 
 

@@ -156,7 +156,12 @@ HEADER = """// What the header
 namespace crenel::ckks {
 /// Not this: forward.
 class Other;
-/// A thing; and more.
+/// A thing; and
+/// more_of it:
+///   * one
+///     item
+///
+///     act(1, 2);  // as here
 class Thing {
  public:
   struct State;
@@ -195,6 +200,9 @@ void inner();
 """
 
 
+COMMENT = "A thing; and more_of it:\n\n* one item\n\n```cpp\n    act(1, 2);  // as here\n```"
+
+
 def test_headers_are_read(tmp_path):
     file = tmp_path / "crenel/ckks/a.h"
     file.parent.mkdir(parents=True)
@@ -202,7 +210,7 @@ def test_headers_are_read(tmp_path):
     header = cpp_headers.read(file, tmp_path)
     assert header.about == "What the header holds." and header.namespaces == ["crenel::ckks"]
     thing, kind, *functions = header.declarations
-    assert (thing.kind, thing.name, thing.comment) == ("type", "Thing", "A thing; and more.")
+    assert (thing.kind, thing.name, thing.comment) == ("type", "Thing", COMMENT)
     assert [f.name for f in functions] == ["act", "follows", "silent"]
     members = [m for m in thing.members if not m.housekeeping("Thing")]
     assert [m.name for m in members] == ["f", "g", "lonely", "operator*", "Thing"]
@@ -215,6 +223,7 @@ def test_headers_are_read(tmp_path):
     (index_name, index), (room_name, page) = header_page.pages(tmp_path)
     assert (index_name, room_name) == ("cpp", "cpp-ckks")
     assert "| `Thing` | A thing. |" in index and "| `act` | Does it, e.g. so. |" in index
+    assert "A thing; and more&#95;of it:\n\n* one item\n" in page and "    act(1, 2);" in page
     assert "#### Thing::f, g" in page and "hidden" not in page and "State" not in page.split("```", 1)[1]
     assert "std::vector<int> act(int a, int b);\nint follows();" in page
     file.write_text(HEADER.replace("int silent();", "int silent(;"))
@@ -237,7 +246,7 @@ def test_every_header_and_member_has_its_place():
         assert all(each.name in everything for each in header.declarations)
     methods = pages["cpp-ckks"].partition("class Evaluator;")[2].partition("## crenel/")[0]
     for name in ("rescale", "rotate_many", "multiply_lazy", "checked", "polynomial"):
-        assert re.search(rf"#### Evaluator::.*{name}", methods.replace("\\", "")), name
+        assert re.search(rf"#### Evaluator::.*{name}", methods.replace("&#95;", "_")), name
     long = header_page.wrapped("std::map<int, u64> f(const std::map<int, u64>& a, int b = g(1, 2)) const;")
     assert [line.strip() for line in long[1:3]] == ["const std::map<int, u64>& a,", "int b = g(1, 2)"]
 
