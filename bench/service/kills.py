@@ -100,6 +100,46 @@ def _pids(service: object) -> list[int]:
     return list(service.workers.pids) if hasattr(service, "workers") else service.worker_pids()  # type: ignore[attr-defined]
 
 
+async def _kill(service: object, every: float, kills: list[int]) -> None:
+    """A worker every so many seconds, one after the other, counted in `kills`."""
+    while True:
+        await asyncio.sleep(every)
+        pids = await asyncio.to_thread(_pids, service)
+        if pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pids[kills[0] % len(pids)], signal.SIGKILL)
+                kills[0] += 1
+
+
+async def _sent(http: httpx.AsyncClient, name: str, data: bytes, refused: collections.Counter[str]) -> str:
+    """The job of a request, which is sent until it is taken."""
+    while True:
+        try:
+            answer = await http.post("/jobs", content=data, headers={"Idempotency-Key": name})
+        except httpx.TransportError as error:
+            refused[type(error).__name__] += 1
+            await asyncio.sleep(1)
+            continue
+        if answer.status_code in (200, 202):
+            return str(answer.json()["job"])
+        refused[answer.json()["code"]] += 1
+        await asyncio.sleep(float(answer.headers.get("Retry-After", 1)))
+
+
+async def _ended(http: httpx.AsyncClient, job: str) -> dict:
+    """What becomes of a job."""
+    while True:
+        try:
+            found = (await http.get(f"/jobs/{job}", params={"wait": 30})).json()
+        except httpx.TransportError:
+            await asyncio.sleep(1)
+            continue
+        if found.get("state") in ("done", "failed", "cancelled"):
+            return found
+        if "state" not in found:
+            await asyncio.sleep(1)
+
+
 async def _all(given: argparse.Namespace, service, session: client.Session, inputs: list[bytes]) -> dict:
     start, kills = time.monotonic(), [0]
     refused: collections.Counter[str] = collections.Counter()
@@ -110,48 +150,16 @@ async def _all(given: argparse.Namespace, service, session: client.Session, inpu
         "Content-Type": "application/octet-stream",
     }
     limits = httpx.Limits(max_connections=given.requests, max_keepalive_connections=given.requests)
-
-    async def killer() -> None:
-        while True:
-            await asyncio.sleep(given.every)
-            pids = await asyncio.to_thread(_pids, service)
-            if pids:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pids[kills[0] % len(pids)], signal.SIGKILL)
-                    kills[0] += 1
-
     async with httpx.AsyncClient(base_url=service.url, headers=headers, limits=limits, timeout=300) as http:
         times: list[float] = []
 
         async def one(k: int) -> dict:
-            began, name = time.monotonic(), f"request-{k}"
-            while True:
-                try:
-                    answer = await http.post(
-                        "/jobs", content=inputs[k % len(inputs)], headers={"Idempotency-Key": name}
-                    )
-                except httpx.TransportError as error:
-                    refused[type(error).__name__] += 1
-                    await asyncio.sleep(1)
-                    continue
-                if answer.status_code in (200, 202):
-                    break
-                refused[answer.json()["code"]] += 1
-                await asyncio.sleep(float(answer.headers.get("Retry-After", 1)))
-            job = answer.json()["job"]
-            while True:
-                try:
-                    found = (await http.get(f"/jobs/{job}", params={"wait": 30})).json()
-                except httpx.TransportError:
-                    await asyncio.sleep(1)
-                    continue
-                if found.get("state") in ("done", "failed", "cancelled"):
-                    times.append(time.monotonic() - began)
-                    return found
-                if "state" not in found:
-                    await asyncio.sleep(1)
+            began = time.monotonic()
+            found = await _ended(http, await _sent(http, f"request-{k}", inputs[k % len(inputs)], refused))
+            times.append(time.monotonic() - began)
+            return found
 
-        killing = asyncio.create_task(killer())
+        killing = asyncio.create_task(_kill(service, given.every, kills))
         jobs = await asyncio.gather(*(one(k) for k in range(given.requests)))
         killing.cancel()
     return {

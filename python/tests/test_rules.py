@@ -144,3 +144,37 @@ def test_unit_tests_lie_where_they_belong(rules, tmp_path, monkeypatch):
     assert "must not include crenel/ckks/params.h" in mirror.check_place(file)[0]
     for name in ("a_test.cpp", "rns/deep/a_test.cpp", "nowhere/a_test.cpp"):
         assert "no such folder" in mirror.check_place(write(tmp_path, f"tests/unit/{name}"))[0]
+
+
+LONG = "\n".join(f"  act({i});" for i in range(62))
+LENGTHS = {
+    "a.py": ("def f():\n" + "    x = 1\n" * 59, ""),
+    "b.py": ("class A:\n    async def f(self):\n" + "        x = 1\n" * 60, "b.py:2: f has 61 lines"),
+    "src/a.cpp": (f"namespace a {{\nint f(int i = {{}}) {{\n{LONG}\n}}\n}}", "src/a.cpp:2: f has 64 lines"),
+    "src/b.cu": (f"template <class T>\n__global__ void __launch_bounds__(32) k(T t) {{\n{LONG}\n}}", ""),
+    "src/c.h": (
+        f"class A {{\n  A(int n) : n_(n), m_{{n}} {{\n{LONG}\n  }}\n}};",
+        "src/c.h:2: A has 64 lines",
+    ),
+    "src/d.cpp": (f"const int kTable[] = {{\n{LONG.replace(';', ',')}\n}};\nint f() {{ return '{{'; }}", ""),
+    "src/e.cpp": (
+        f'int f() {{\n  // }} and "{{"\n  auto g = [&](int i) {{\n{LONG}\n  }};\n}}',
+        "src/e.cpp:1: f has",
+    ),
+    "python/src/a.cpp": (f"void bind_a(nb::module_& m) {{\n{LONG}\n}}", ""),
+    "tests/a_test.cpp": (f"TEST(A, B) {{\n{LONG}\n}}", ""),
+    "tests/b_test.cpp": (f"void helper() {{\n{LONG}\n}}", "tests/b_test.cpp:1: helper has 64 lines"),
+}
+
+
+def test_lengths_of_functions(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(TOOLS))
+    import check_functions
+
+    for name, (text, _) in LENGTHS.items():
+        write(tmp_path, name, text)
+    found = check_functions.errors(tmp_path)
+    expected = sorted(problem for _, problem in LENGTHS.values() if problem)
+    assert len(found) == len(expected)
+    for line, problem in zip(sorted(found), expected, strict=True):
+        assert line.startswith(problem), (line, problem)

@@ -47,42 +47,13 @@ def test_a_network_and_its_record(invoke, device, tmp_path):
     assert code == 0, out + err
     assert "INSECURE" in out and "levels            5 of 6, 0 bootstraps" in out
     (found,), where = records.read(file)
-    assert isinstance(found, records.Network) and found.network == "mlp" and found.correct
     assert "crenel workload mlp" in where["command"]
-    assert len(found.run_s) == 3 and found.steps == 5 and found.batch == 2 and found.warm
-    assert found.total_s == pytest.approx(sum(found.run_s))
-    # The last run has one sample: the median is of the full ones.
-    assert found.latency_us == pytest.approx(1e6 * np.mean(found.run_s[:2]))
-    assert 0 < found.error <= found.bound and found.cosine > 0.999999 and found.agreement == 1
-    assert found.activation == "quadratic x 2" and len(found.found) == 50
-    assert np.abs(np.subtract(found.found, found.expected)).max() == pytest.approx(found.float_error)
-    assert [layer.kind for layer in found.layers] == [
-        "input",
-        "linear",
-        "square",
-        "linear",
-        "square",
-        "linear",
-    ]
-    assert [layer.level for layer in found.layers] == [5, 4, 3, 2, 1, 0]
-    timed = found.layers[1:]
-    assert all(layer.seconds > 0 and layer.measured < 4 * layer.expected for layer in timed)
-    assert sum(s.seconds for s in found.stages) == pytest.approx(sum(layer.seconds for layer in timed))
+    of_a_network(found)
 
     # The same program again, from its file, in the clear alone.
     again, clear = tmp_path / "again.json", tmp_path / "clear.npz"
-    more = [
-        "--clear",
-        str(clear),
-        "--seed",
-        str(seed),
-        "--program",
-        str(saved),
-        "--simulate-only",
-        "--json",
-        str(again),
-    ]
-    code, out, err = invoke(*options, *more)
+    more = ["--clear", str(clear), "--seed", str(seed), "--program", str(saved)]
+    code, out, err = invoke(*options, *more, "--simulate-only", "--json", str(again))
     assert code == 0 and clear.exists(), out + err
     assert "evaluation keys" not in out and "memory, by the library" not in out
     assert "memory of a GPU" in out  # by a dry run
@@ -108,6 +79,30 @@ def test_a_network_and_its_record(invoke, device, tmp_path):
     ]:
         code, out, err = invoke(*given)
         assert code == 2 and says in err, out + err
+
+
+def of_a_network(found: records.Network) -> None:
+    """What a record of five images in batches of two says."""
+    assert isinstance(found, records.Network) and found.network == "mlp" and found.correct
+    assert len(found.run_s) == 3 and found.steps == 5 and found.batch == 2 and found.warm
+    assert found.total_s == pytest.approx(sum(found.run_s))
+    # The last run has one sample: the median is of the full ones.
+    assert found.latency_us == pytest.approx(1e6 * np.mean(found.run_s[:2]))
+    assert 0 < found.error <= found.bound and found.cosine > 0.999999 and found.agreement == 1
+    assert found.activation == "quadratic x 2" and len(found.found) == 50
+    assert np.abs(np.subtract(found.found, found.expected)).max() == pytest.approx(found.float_error)
+    assert [layer.kind for layer in found.layers] == [
+        "input",
+        "linear",
+        "square",
+        "linear",
+        "square",
+        "linear",
+    ]
+    assert [layer.level for layer in found.layers] == [5, 4, 3, 2, 1, 0]
+    timed = found.layers[1:]
+    assert all(layer.seconds > 0 and layer.measured < 4 * layer.expected for layer in timed)
+    assert sum(s.seconds for s in found.stages) == pytest.approx(sum(layer.seconds for layer in timed))
 
 
 def test_results_in_the_clear_are_kept_in_a_file(tmp_path, rng):

@@ -15,6 +15,7 @@ RULES = {
     "no circles": "tools/check_circles.py",
     "tests mirror src": "tools/check_mirror.py",
     "comments of headers": "tools/check_headers.py",
+    "lengths of functions": "tools/check_functions.py",
 }
 DICTIONARY_EXCEPTIONS = "nd,te,ot,fo,ser"
 

@@ -121,14 +121,15 @@ def element_metadata(level: int, scale: float, slots: int, real: bool, batch: in
     }
 
 
-def main() -> None:
-    files, expected = {}, {"params_id": params_id()}
-    low, top, every = [0, 1], [0, 1, 2], [0, 1, 2, 3]
+LOW, TOP, EVERY = [0, 1], [0, 1, 2], [0, 1, 2, 3]  # primes
+Files, Digests = dict[str, bytes], dict[str, str]
 
+
+def params_file() -> bytes:
     u64s = lambda v: ("U64", [len(v)], struct.pack(f"<{len(v)}Q", *v))  # noqa: E731
     flat = [x for level in LEVELS for x in level]
     provenance = 'Smallest leveled set at N = 1024, for tests of the file format; "insecure".'
-    files["params"] = safetensors(
+    return safetensors(
         "params",
         {
             "name": "wire",
@@ -145,32 +146,40 @@ def main() -> None:
             "levels": ("U32", [len(LEVELS), 2], struct.pack(f"<{len(flat)}I", *flat)),
         },
     )
+
+
+def put_elements(files: Files, expected: Digests) -> None:
+    """Ciphertexts and a plaintext."""
     files["ciphertext"] = safetensors(
         "ciphertext",
         {**OWNED, **element_metadata(0, 2.0**30 * 1.1, 512, False, 1), "components": "3", "seeded": "false"},
-        {f"c{c}": residues(1, 2, N, limbs=low) for c in range(3)},
+        {f"c{c}": residues(1, 2, N, limbs=LOW) for c in range(3)},
     )
     key = seed()
     files["ciphertext_seeded"] = safetensors(
         "ciphertext",
         {**OWNED, **element_metadata(1, 2.0**30, 16, True, 2), "components": "2", "seeded": "true"},
-        {"c0": residues(2, 3, N, limbs=top), "seed": seed_tensor(key)},
+        {"c0": residues(2, 3, N, limbs=TOP), "seed": seed_tensor(key)},
     )
-    expected["ciphertext_seeded c1"] = hashlib.sha256(expand(key, 2, top)).hexdigest()
+    expected["ciphertext_seeded c1"] = hashlib.sha256(expand(key, 2, TOP)).hexdigest()
     files["plaintext"] = safetensors(
-        "plaintext", element_metadata(0, 1.0, 1, True, 1), {"m": residues(1, 2, N, limbs=low)}
+        "plaintext", element_metadata(0, 1.0, 1, True, 1), {"m": residues(1, 2, N, limbs=LOW)}
     )
+
+
+def put_keys(files: Files, expected: Digests) -> None:
+    """Public, evaluation and secret keys."""
     key = seed()
     files["public_key"] = safetensors(
-        "public_key", OWNED, {"b": residues(3, N, limbs=top), "seed": seed_tensor(key)}
+        "public_key", OWNED, {"b": residues(3, N, limbs=TOP), "seed": seed_tensor(key)}
     )
-    expected["public_key a"] = hashlib.sha256(expand(key, 1, top)).hexdigest()
+    expected["public_key a"] = hashlib.sha256(expand(key, 1, TOP)).hexdigest()
     tensors = {}
     for name in ("relinearisation", "galois/5", f"galois/{2 * N - 1}"):
         key = seed()
-        tensors[f"{name}/b"] = residues(DIGITS, 4, N, limbs=every)
+        tensors[f"{name}/b"] = residues(DIGITS, 4, N, limbs=EVERY)
         tensors[f"{name}/seed"] = seed_tensor(key)
-        expected[f"{name} a"] = hashlib.sha256(expand(key, DIGITS, every)).hexdigest()
+        expected[f"{name} a"] = hashlib.sha256(expand(key, DIGITS, EVERY)).hexdigest()
     files["evaluation_keys"] = safetensors("evaluation_keys", {**OWNED, "digits": str(DIGITS)}, tensors)
     files["evaluation_keys_none"] = safetensors(
         "evaluation_keys", {"secret_key_id": "none", "digits": str(DIGITS)}, {}
@@ -179,6 +188,12 @@ def main() -> None:
     files["secret_key"] = safetensors("secret_key", OWNED, {"coefficients": ("U8", [N], coefficients)})
     expected["secret_key coefficients"] = hashlib.sha256(coefficients).hexdigest()
 
+
+def main() -> None:
+    files: Files = {"params": params_file()}
+    expected: Digests = {"params_id": params_id()}
+    put_elements(files, expected)
+    put_keys(files, expected)
     folder = pathlib.Path(__file__).parent
     for name, data in files.items():
         (folder / f"{name}.safetensors").write_bytes(data)
