@@ -26,7 +26,6 @@ CXX = (".h", ".cpp", ".cu", ".cuh")
 # Place and name of each, and its lines. Each is one table, or one loop whose parts share all that it has.
 LONGER = {
     "bench/boot/options.cpp parse_boot_options": 66,
-    "python/crenel/cli/gpus.py gpus": 68,
     "fhecore/sim/sm_text.cpp names": 65,
     "fhecore/sim/sm_units.cpp issue": 66,
     "python/src/linear_transform.cpp bind_operand": 67,

@@ -1,4 +1,6 @@
-"""The figures that the project set out to reach, and what was measured: met, not met, or blank."""
+"""The figures that the project set out to reach (bench/results/targets.json), and what was measured: met, not
+met, or blank.
+"""
 
 from __future__ import annotations
 

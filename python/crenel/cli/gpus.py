@@ -53,11 +53,9 @@ def gpus(
     docs/guide/gpus.md has the assumptions, and how far the model is from what was measured. With --domain,
     GPUs of several hosts, whose links are assumed. Of a set of TFHE a pool's gates, from a measured rate.
     """
-    from crenel import analyze
     from crenel import gpus as model
-    from crenel.cli import gpus_gates, gpus_output
+    from crenel.cli import gpus_gates
     from crenel.cli.output import expect_at_most, expect_new, numbers
-    from crenel.launch_times import load_launch_times
 
     of_gpus = numbers(counts, "--gpus", most=model.most())
     expect_at_most(each or 1, model.MOST_EACH, "--each")
@@ -73,8 +71,25 @@ def gpus(
                 f"--domain {domain}, expected none with a set of TFHE", {"domain": str(domain)}
             )
         gpus_gates.tell(gates, of_gpus, each, measured_ms, file)
-        return
-    each = each or 32
+    else:
+        _bootstraps(parameters, of_gpus, each or 32, measured_ms, (shapes, link), file)
+
+
+def _bootstraps(
+    parameters: str,
+    of_gpus: list[int],
+    each: int,
+    measured_ms: float | None,
+    plan: tuple[list[tuple[int, int]], str],
+    file: Path | None,
+) -> None:
+    """Says it of bootstraps of CKKS. plan: (GPUs of a domain, domains) of each, and the link between them."""
+    from crenel import analyze
+    from crenel import gpus as model
+    from crenel.cli import gpus_output
+    from crenel.launch_times import load_launch_times
+
+    shapes, link = plan
     ceilings, links, times = analyze.load_ceilings(), model.load_links(), load_launch_times()
     one = _account(parameters)
     alone = model.divided(one.accounts, one.ring_dim, 1, "gathered", ceilings, links, times).latency
