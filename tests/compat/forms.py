@@ -14,7 +14,7 @@ import numpy as np
 
 from crenel import ckks, nn, tfhe
 
-SHORT = 1 << 16  # of a short level: docs/reference/file-format.md, "Keys of some levels"
+SHORT = 1 << 16  # of a short level: docs/reference/file-format.md, "Tensors"
 FEWER = -90  # failures that the small sets have room for, as a power of two
 
 
