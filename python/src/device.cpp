@@ -112,9 +112,13 @@ void bind_class(nb::module_& m) {
            }),
            "name"_a = "auto", "optimisations"_a = nb::none(),
            "Open 'ref', 'cpu', 'cuda', 'cuda:<index>' or 'auto' (the first GPU when there is one,\n"
-           "else the CPU), a part of a GPU's multiprocessors ('cuda:0/1of2'), or a model of a GPU, 'cuda:dry' or 'cuda:dry:<index>', which only "
-           "states\n"
-           "its launches; or several as one, joined by + ('cuda:0+1'), which divide the limbs of\n"
+           "else the CPU), a part of a GPU's multiprocessors ('cuda:0/1of2'), or a model of a GPU, "
+           "which\n"
+           "only states its launches: 'cuda:dry', an H200, 'cuda:dry:<index>', one of several, or "
+           "of\n"
+           "another card, such as 'cuda:dry-a100' (docs/guide/traffic_account.md); or several as "
+           "one,\n"
+           "joined by + ('cuda:0+1'), which divide the limbs of\n"
            "every polynomial (docs/guide/gpus.md); with the optimisations that are wanted: None: "
            "all.\n"
            "Raises DeviceError saying why a device cannot be had.")

@@ -11,6 +11,7 @@
 namespace crenel::device {
 
 class FhecoreKernels;  // device/fhecore/kernels.h
+struct DryModel;       // device/dry_models.h
 
 class Backend : public Device {
  public:
@@ -55,8 +56,11 @@ struct GpuPart {
 /// Throws DeviceError when there is no such GPU or part, UnsupportedError where its driver has no
 /// parts.
 std::shared_ptr<Backend> make_cuda_device(int index, GpuPart part = {});
-/// The model of a GPU that executes nothing; throws DeviceError in a build without CUDA.
-std::shared_ptr<Backend> make_dry_cuda_device(GpuPart part = {});
+/// Model number `index` of a GPU that executes nothing, with its own memory and a link to each
+/// other one; no index for "cuda:dry". Throws DeviceError where there is no such part, and in a
+/// build without CUDA.
+std::shared_ptr<Backend> make_dry_cuda_device(const DryModel& model, std::optional<int> index,
+                                              GpuPart part);
 int cuda_device_count() noexcept;
 /// "" or why a GPU that there may be is out of reach: a fork took it.
 std::string cuda_lost_reason();

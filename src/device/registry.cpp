@@ -6,6 +6,7 @@
 
 #include "crenel/core/error.h"
 #include "device/backend.h"
+#include "device/dry_models.h"
 #include "device/fhecore/kernels.h"
 #include "device/several.h"
 
@@ -40,7 +41,31 @@ std::optional<GpuPart> part_at_end(std::string& name) {
   return part;
 }
 
-constexpr int kDryGpus = 1024;  // their addresses are told apart (backends/cuda/dry.cu)
+struct DryName {
+  const DryModel* model;
+  std::optional<int> index;
+};
+
+// What "cuda:dry-<model>:<index>" names, of which both may lack; nothing for any other text.
+std::optional<DryName> dry_of(const std::string& name) {
+  const std::string prefix = "cuda:dry";
+  if (name.rfind(prefix, 0) != 0) return std::nullopt;
+  const std::size_t colon = std::min(name.find(':', prefix.size()), name.size());
+  const std::string chosen = name.substr(prefix.size(), colon - prefix.size());
+  const DryModel* model = chosen.empty() ? kDryModels : nullptr;
+  for (const DryModel& each : kDryModels)
+    if (chosen == cat("-", each.name)) model = &each;
+  if (model == nullptr) return std::nullopt;
+  if (colon == name.size()) return DryName{model, std::nullopt};
+  const auto index = index_after(name, name.substr(0, colon + 1), kDryGpus - 1);
+  return index ? std::optional(DryName{model, index}) : std::nullopt;
+}
+
+std::string dry_models() {
+  std::string names;
+  for (const DryModel& model : kDryModels) names += cat(names.empty() ? "" : ", ", model.name);
+  return names;
+}
 
 #if !defined(CRENEL_CLIENT_ONLY)
 // The devices of "cuda:0+1", by name: a part that is a number has the prefix of the one before.
@@ -93,7 +118,6 @@ std::string cuda_unavailable_reason() { return cuda_missing_reason(); }
 std::shared_ptr<Device> open(const std::string& name) {
   if (name == "ref") return make_ref_device();
   if (name == "cpu") return make_cpu_device();
-  if (name == "cuda:dry") return make_dry_cuda_device();
   if (name == "auto") {
     if (const std::string lost = cuda_lost_reason(); !lost.empty())
       throw DeviceError(cat("auto: ", lost), {{"device", name}});
@@ -103,11 +127,11 @@ std::shared_ptr<Device> open(const std::string& name) {
 #if !defined(CRENEL_CLIENT_ONLY)  // a client of CKKS (web/) has one device
   if (name.find('+') != std::string::npos) return open_parts(name);
 #endif
-  if (const auto index = index_after(name, "cuda:dry:", kDryGpus - 1))
-    return make_dry_cuda_device(*index);
   std::string whole = name;
   const std::optional<GpuPart> part = part_at_end(whole);
-  if (part && whole == "cuda:dry") return make_dry_cuda_device(*part);
+  if (const auto dry = part ? dry_of(whole) : std::nullopt;
+      dry && (part->parts == 0 || !dry->index))
+    return make_dry_cuda_device(*dry->model, dry->index, *part);
   const auto index =
       whole == "cuda" ? 0 : index_after(whole, "cuda:", std::numeric_limits<int>::max());
   if (!index || !part)
@@ -115,7 +139,8 @@ std::shared_ptr<Device> open(const std::string& name) {
         cat("device \"", name,
             "\", expected \"ref\", \"cpu\", \"cuda\", \"cuda:<index>\", a part of its "
             "multiprocessors such as \"cuda:<index>/1of2\", \"cuda:dry\", "
-            "\"cuda:dry:<index>\", \"auto\" or several joined by +"),
+            "\"cuda:dry:<index>\", \"cuda:dry-<model>\" (",
+            dry_models(), "), \"auto\" or several joined by +"),
         {{"device", name}});
   return make_cuda_device(*index, *part);
 }

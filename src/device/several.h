@@ -105,8 +105,6 @@ std::vector<std::unique_ptr<GraphExec>> record_together(
 std::vector<std::unique_ptr<GraphExec>> cuda_record_together(
     std::span<const std::shared_ptr<Stream>> streams, bool each, const std::function<void()>& work);
 
-/// Model number `index` of a GPU, "cuda:dry:<index>": its own memory, and a link to each other one.
-std::shared_ptr<Backend> make_dry_cuda_device(int index);
 /// road_between() of two devices of CUDA.
 Road cuda_road(const Device& from, const Device& to);
 /// copy_across() of two streams of CUDA, `bytes` at least 1.

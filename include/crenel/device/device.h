@@ -144,7 +144,8 @@ class Device : public std::enable_shared_from_this<Device> {
 };
 
 /// "ref", "cpu", "cuda", "cuda:<index>" or "auto" (the first GPU when there is one, else "cpu"), or
-/// "cuda:dry": a model of an H200 that executes nothing and only states its launches to accounts.
+/// "cuda:dry": a model of an H200 that executes nothing and only states its launches to accounts;
+/// "cuda:dry-<model>": of another GPU, of which DeviceError's text names those that there are.
 /// Names joined by + are one device that divides the limbs of every polynomial among several, with
 /// the bits of one: "cuda:0+1" (of two GPUs of one model), "cuda:dry:0+1+2+3", "cpu+cpu" (for
 /// tests). Throws DeviceError that says why when the device cannot be had; never falls back

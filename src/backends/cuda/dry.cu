@@ -1,41 +1,50 @@
 // "cuda:dry": a model of an H200 that executes nothing. What is queued on it is only stated to the
 // account, so that any machine can say what a GPU would have to do. "cuda:dry:0", "cuda:dry:1", ...
-// are GPUs of one host, "cuda:dry/1of2" is a part of one.
+// are GPUs of one host, "cuda:dry/1of2" is a part of one, "cuda:dry-a100" and others are models of
+// other GPUs (device/dry_models.h).
 #include <map>
 #include <mutex>
 
 #include "backends/cuda/share_sizes.h"
 #include "backends/cuda/stream.h"
 #include "core/host_memory.h"
-#include "device/several.h"
+#include "device/dry_models.h"
 
 namespace crenel::backend::cuda {
 namespace {
 
-constexpr GpuModel kModel = {kDry, 9, 132, 227 << 10, 50 << 20};
-constexpr u64 kMemory = u64(139) << 30;
+using device::DryModel;
+
 constexpr const char* kLimit = "free by the model";
 
 // Throws DeviceError for a part that a GPU has no multiprocessors for.
-GpuModel model_of(device::GpuPart part) {
-  if (part.parts == 0) return kModel;
-  GpuModel model = kModel;
-  model.processors =
-      share_processors(kModel.processors, kModel.compute_major, part.part, part.parts);
+GpuModel gpu_model(const DryModel& dry, device::GpuPart part) {
+  const auto major = static_cast<int>(dry.major);
+  GpuModel model = {kDry, major, dry.processors, dry.shared_bytes, dry.l2_bytes};
+  if (part.parts == 0) return model;
+  model.processors = share_processors(dry.processors, major, part.part, part.parts);
+  const std::string name = device::dry_name(dry, std::nullopt) + part.text();
   if (model.processors == 0)
-    throw DeviceError(cat("cuda:dry", part.text(), ": ", part.parts, " parts of ",
-                          kModel.processors, " multiprocessors, expected at most ",
-                          kModel.processors / share_granule(kModel.compute_major)),
-                      {{"device", cat("cuda:dry", part.text())}, {"parts", part.parts}});
+    throw DeviceError(
+        cat(name, ": ", part.parts, " parts of ", dry.processors,
+            " multiprocessors, expected at most ", dry.processors / share_granule(major)),
+        {{"device", name}, {"parts", part.parts}});
   return model;
 }
 
-device::DeviceInfo dry_info(const std::string& name, const GpuModel& model) {
+device::DeviceInfo dry_info(const DryModel& dry, const std::string& name, u32 processors) {
   std::string description =
-      "model of an NVIDIA H200 that executes nothing, compute capability 9.0, 139 GiB";
-  if (model.processors != kModel.processors)
-    description += cat(", ", model.processors, " of its ", kModel.processors, " multiprocessors");
-  return {device::Kind::cuda, name, std::move(description), kMemory, model.processors};
+      cat("model of an ", dry.card, " that executes nothing, compute capability ", dry.major, ".",
+          dry.minor, ", ", dry.memory_bytes >> 30, " GiB");
+  if (processors != dry.processors)
+    description += cat(", ", processors, " of its ", dry.processors, " multiprocessors");
+  return {device::Kind::cuda, name, std::move(description), dry.memory_bytes, processors};
+}
+
+// Which of all models of all GPUs of a host, for addresses that are told apart.
+u64 number_of(const DryModel& dry, std::optional<int> index) {
+  const auto model = static_cast<u64>(&dry - device::kDryModels);
+  return model * (device::kDryGpus + 1) + (index ? static_cast<u64>(*index) + 1 : 0);
 }
 
 class DryStream final : public CudaStream {
@@ -79,18 +88,19 @@ class DryStream final : public CudaStream {
 // Addresses are unique, aligned, and never those of real memory (not canonical on x86-64).
 class DryDevice final : public CudaDevice {
  public:
-  /// `number` keeps the addresses of several models apart.
-  DryDevice(const std::string& name, u64 number, const GpuModel& model = kModel)
-      : CudaDevice(model, dry_info(name, model)), next_((u64(0xd) << 56) + (number << 44)) {}
+  DryDevice(const DryModel& dry, std::optional<int> index, device::GpuPart part)
+      : DryDevice(dry, device::dry_name(dry, index) + part.text(), number_of(dry, index),
+                  gpu_model(dry, part)) {}
   std::shared_ptr<device::Stream> make_stream() override {
     return std::make_shared<DryStream>(std::static_pointer_cast<CudaDevice>(shared_from_this()));
   }
   void* allocate(std::size_t bytes) override {
     expect_own_process();
     std::lock_guard lock(mutex_);
-    if (bytes > kMemory - in_use_)
-      throw core::out_of_memory({.what = "a block of memory", .bytes = bytes}, kMemory - in_use_,
-                                kLimit, info().name);
+    const u64 free = info().memory_bytes - in_use_;
+    if (bytes > free)
+      throw core::out_of_memory({.what = "a block of memory", .bytes = bytes}, free, kLimit,
+                                info().name);
     void* memory = reinterpret_cast<void*>(next_);
     next_ += (bytes / kAlignment + 1) * kAlignment;
     in_use_ += bytes;
@@ -99,11 +109,11 @@ class DryDevice final : public CudaDevice {
   }
   device::MemoryLeft left() const override {
     std::lock_guard lock(mutex_);
-    return {kMemory - in_use_, kLimit};
+    return {info().memory_bytes - in_use_, kLimit};
   }
   device::MemoryUse memory() const override {
     std::lock_guard lock(mutex_);
-    return {in_use_, kMemory};
+    return {in_use_, info().memory_bytes};
   }
   void deallocate(void* memory) noexcept override {
     std::lock_guard lock(mutex_);
@@ -114,6 +124,10 @@ class DryDevice final : public CudaDevice {
   }
 
  private:
+  DryDevice(const DryModel& dry, const std::string& name, u64 number, const GpuModel& model)
+      : CudaDevice(model, dry_info(dry, name, model.processors)),
+        next_((u64(0xb) << 56) + (number << 44)) {}
+
   static constexpr u64 kAlignment = 256;
   mutable std::mutex mutex_;
   std::map<void*, u64> sizes_;
@@ -126,14 +140,9 @@ class DryDevice final : public CudaDevice {
 
 namespace crenel::device {
 
-std::shared_ptr<Backend> make_dry_cuda_device(GpuPart part) {
-  using namespace crenel::backend::cuda;
-  return std::make_shared<DryDevice>("cuda:dry" + part.text(), 0, model_of(part));
-}
-
-std::shared_ptr<Backend> make_dry_cuda_device(int index) {
-  return std::make_shared<crenel::backend::cuda::DryDevice>(cat("cuda:dry:", index),
-                                                            static_cast<u64>(index) + 1);
+std::shared_ptr<Backend> make_dry_cuda_device(const DryModel& model, std::optional<int> index,
+                                              GpuPart part) {
+  return std::make_shared<crenel::backend::cuda::DryDevice>(model, index, part);
 }
 
 }  // namespace crenel::device

@@ -4,11 +4,6 @@
 
 namespace crenel::device {
 
-std::shared_ptr<Backend> make_dry_cuda_device(int index) {
-  throw DeviceError(cat("cuda:dry:", index, ": ", cuda_missing_reason()),
-                    {{"device", cat("cuda:dry:", index)}});
-}
-
 Road cuda_road(const Device&, const Device&) { throw DeviceError(cuda_missing_reason()); }
 
 void cuda_spread(Stream&, const PolyView<const u32>&, std::span<const u32>,

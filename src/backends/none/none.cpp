@@ -1,6 +1,7 @@
 // The CUDA factories of a build without nvcc.
 #include "crenel/core/error.h"
 #include "device/backend.h"
+#include "device/dry_models.h"
 
 namespace crenel::device {
 
@@ -17,8 +18,10 @@ std::shared_ptr<Backend> make_cuda_device(int index, GpuPart) {
                     {{"device", cat("cuda:", index)}});
 }
 
-std::shared_ptr<Backend> make_dry_cuda_device(GpuPart) {
-  throw DeviceError(cat("cuda:dry: ", cuda_missing_reason()), {{"device", "cuda:dry"}});
+std::shared_ptr<Backend> make_dry_cuda_device(const DryModel& model, std::optional<int> index,
+                                              GpuPart part) {
+  const std::string name = dry_name(model, index) + part.text();
+  throw DeviceError(cat(name, ": ", cuda_missing_reason()), {{"device", name}});
 }
 
 }  // namespace crenel::device

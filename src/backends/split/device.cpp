@@ -113,7 +113,9 @@ device::DeviceInfo split_info(const std::string& name,
 
 // A GPU without an index is the first one.
 std::string indexed(const std::string& name) {
-  return name.back() >= '0' && name.back() <= '9' ? name : name + ":0";
+  const bool number =
+      name.find_first_not_of("0123456789", name.rfind(':') + 1) == std::string::npos;
+  return number ? name : name + ":0";
 }
 
 void expect_alike(const std::string& name, const std::vector<std::shared_ptr<Device>>& parts) {

@@ -77,7 +77,7 @@ LaunchRecord rotation_record(const BundleForm& form, const device::TorusPlan& pl
 
 void CudaTorusKernels::prepare_bundles() {
   const std::size_t shared = device_->model().shared_bytes;
-  forms_ = torus::bundle_forms(plan(), shared);
+  forms_ = torus::bundle_forms(plan(), device_->model());
   if (forms_.empty())
     throw UnsupportedError(
         cat("no blind rotation by groups for ", plan().polys(),

@@ -82,11 +82,13 @@ std::size_t BundleForm::shared_bytes(const device::TorusPlan& plan) const {
          (polys * pad + exponents) * sizeof(u32) + tables;
 }
 
-std::vector<const BundleForm*> bundle_forms(const device::TorusPlan& plan,
-                                            std::size_t shared_bytes) {
+std::vector<const BundleForm*> bundle_forms(const device::TorusPlan& plan, const GpuModel& gpu) {
   std::vector<const BundleForm*> forms;
-  for (const BundleForm& form : kForms)
-    if (form.serves(plan) && form.shared_bytes(plan) <= shared_bytes) forms.push_back(&form);
+  for (const BundleForm& form : kForms) {
+    const bool clusters = form.cluster == 1 || gpu.compute_major >= kClusterMajor;
+    if (clusters && form.serves(plan) && form.shared_bytes(plan) <= gpu.shared_bytes)
+      forms.push_back(&form);
+  }
   return forms;
 }
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "backends/cuda/stream.h"
 #include "backends/cuda/torus/device/bundle.cuh"
 #include "device/torus/plan.h"
 
@@ -26,9 +27,10 @@ struct BundleForm {
   std::size_t shared_bytes(const device::TorusPlan& plan) const;
 };
 
-/// Those that serve a plan within this shared memory, the one for any size last.
-std::vector<const BundleForm*> bundle_forms(const device::TorusPlan& plan,
-                                            std::size_t shared_bytes);
+/// Compute capability from which blocks may form clusters.
+inline constexpr int kClusterMajor = 9;
+/// Those that serve a plan on such a GPU, the one for any size last.
+std::vector<const BundleForm*> bundle_forms(const device::TorusPlan& plan, const GpuModel& gpu);
 /// The one of them that takes a batch, or its first rows (tuning/bundles.h).
 struct FormChoice {
   const BundleForm* form;

@@ -91,7 +91,7 @@ __device__ __forceinline__ void multiply_joint(
 }
 
 template <class Shape>
-__global__ void __cluster_dims__(Shape::Polys, 1, 1) __launch_bounds__(Shape::Threads, 2)
+__global__ void CRENEL_CLUSTER_OF(Shape::Polys) __launch_bounds__(Shape::Threads, 2)
     cluster_rotate(const __grid_constant__ BundleArgs args) {
   begin_kernel();
   constexpr u32 LP = Shape::LP, RMax = Shape::RMax, Polys = Shape::Polys, M = Shape::kPoints;
