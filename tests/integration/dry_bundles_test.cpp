@@ -1,4 +1,6 @@
 // What launches of blind rotations by groups state to an account, on the dry device.
+#include <algorithm>
+
 #include "crenel/device/account.h"
 #include "device/backend.h"
 #include "device/torus/tuner.h"
@@ -15,8 +17,8 @@ constexpr const char* kDry = "cuda:dry";
   GTEST_SKIP() << reason
 
 struct Launches {
-  Launches(const char* set, u32 step, u32 slots = 1)
-      : device(open(kDry)),
+  Launches(const char* set, u32 step, u32 slots = 1, const char* gpu = kDry)
+      : device(open(gpu)),
         stream(device->make_stream()),
         kernels(backend_of(*device).make_torus_kernels(tfhe::plan_of(
             tfhe::Params::preset(set).with_slots(tfhe::SlotCount(slots)).with_step(step)))),
@@ -50,6 +52,27 @@ Traffic sum(const std::vector<LaunchRecord>& records) {
   Traffic t;
   for (const auto& r : records) t += r;
   return t;
+}
+
+// Cards before compute capability 9.0 have no clusters of blocks.
+TEST(DryBundles, AnA100HasFormsOfOneBlockOnly) {
+  CRENEL_NEEDS_DRY();
+  for (const char* set : {"lut4-128", "bool128"})
+    for (const u32 step : {1u, 2u, 4u}) {
+      const Launches hopper(set, step), ampere(set, step, 1, "cuda:dry-a100");
+      for (const u32 batch : {1u, 16u, 528u}) {
+        SCOPED_TRACE(testing::Message() << set << ", steps of " << step << ", batch " << batch);
+        const auto clusters = [](const std::vector<LaunchRecord>& records) {
+          return std::count_if(records.begin(), records.end(),
+                               [](const auto& r) { return r.kernel == "cluster_rotate"; });
+        };
+        const auto here = hopper.rotation(batch), there = ampere.rotation(batch);
+        EXPECT_EQ(clusters(here) > 0, batch <= 16);
+        EXPECT_EQ(clusters(there), 0);
+        EXPECT_EQ(sum(here).multiply_adds, sum(there).multiply_adds);
+      }
+      EXPECT_LT(ampere.tuner->shapes().size(), hopper.tuner->shapes().size());
+    }
 }
 
 TEST(DryBundles, EveryFormStatesTheSameProducts) {
