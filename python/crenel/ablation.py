@@ -1,8 +1,10 @@
 """What each optimisation is worth: ladders of them, after two papers and in our own order.
 
-Every rung is a set of ``crenel.Optimisations`` on one device, with the same keys and inputs. On a GPU or a
+Every rung is a set of ``crenel.Optimisations`` on one device, with the same keys and inputs; then come the
+numbers of launches (``crenel.tuning``) that are optimisations, each at its plain value. On a GPU or a
 CPU it is timed and its result's bits are compared with those of all optimisations; ``cuda:dry`` states what
-it would move and compute (``crenel.analyze``). ``crenel bench ablation`` is the command.
+it would move and compute (``crenel.analyze``). What changes the algorithm of a bootstrap is
+``crenel.ablation_algorithm``'s. ``crenel bench ablation`` is the command.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import hashlib
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -20,6 +22,7 @@ import numpy as np
 import crenel
 from crenel import analyze, ckks
 from crenel._crenel import Optimisations
+from crenel.tuning import set_tuning, tunables, tuning_of
 
 ALL = tuple(Optimisations.meanings())
 IN_A_ROW = 8  # key switches of a call: a replayed graph copies its inputs and results, once a call
@@ -156,7 +159,7 @@ THEODOSIAN_8A = Ladder(
     "theodosian-8a", "Theodosian, Fig. 8a: a bootstrapping", _THEODOSIAN,
     (
         _PIPELINING,
-        ("OverModRaise", "no switch of the device: BootstrapOptions(over_mod_raise=False); on in every rung"),
+        ("OverModRaise", "no switch of the device: the ladder by the algorithm has it; on in every rung"),
         _SUBRING,
         _FP64,
     ),
@@ -184,6 +187,60 @@ OURS = Ladder(
 )  # fmt: skip
 # Of an operation; every one also gets all switches off, one after the other.
 LADDERS = {"bootstrap": (THEODOSIAN_8A, CHEDDAR, OURS), "key_switch": (THEODOSIAN_7A, OURS)}
+WITHOUT, NUMBERS = "without", "numbers"
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A number of launches at the value that does without what it is for."""
+
+    name: str
+    value: int
+    note: str
+
+
+PLAIN = (
+    Plain("part_bytes", 1 << 40, "everything at once, whatever the cache holds"),
+    Plain("row_polys", 1, "a block of a row pass transforms one polynomial"),
+    Plain("row_blocks", 1, "as many polynomials a block for small grids as for large ones"),
+    Plain("conversion_start", 0, "shares of base conversions as if blocks began at no cost"),
+    Plain("sums_walk", 0, "warps of hoisted sums take neighbouring values"),
+    Plain(
+        "folded_matrices", 0, "no twiddles in the matrices of base conversions: fewer bytes, more products"
+    ),
+    Plain("conversion_early", 0, "a base conversion starts when the pass before it has ended"),
+    Plain("passes_early", 0, "so does every pass"),
+)
+# Numbers of launches that are no rung, and why.
+NOT_PLAIN = {
+    "conversion_outputs": "a bound on what conversion_shape chooses, which is a switch",
+    "conversion_granule": "whole steps are the plain value and the one it begins with",
+    "switch_rows": "of TFHE's key switch: crenel tune times it on gates",
+    "switch_blocks": "of TFHE's key switch: crenel tune times it on gates",
+}
+
+# Switches whose absence changes no launch of an operation, and why.
+_PASSES = "nothing is left of it: passes of the key switch make products as they read (product_rows)"
+_NONE = "a key switch alone has none of it"
+_INSIDE = "it is inside key_switch, without which it counts"
+_START = "when a launch begins is no part of the account: it tells on a GPU"
+UNUSED: Mapping[str, Mapping[str, str]] = {
+    "bootstrap": {
+        "tensor_square": _PASSES,
+        "doubling": _PASSES,
+        "plain_sums": "sums with plaintexts are those of linear transforms, which hoisted_sums makes",
+        "automorphism_add": "the key switch adds a rotation where it writes it (rotated_rows)",
+        "launch_overlap": _START,
+    },
+    "key_switch": {
+        **dict.fromkeys(("tensor", "tensor_square", "doubling", "linear_combination", "plain_sums",
+                         "automorphism_add", "hoisted_sums", "shared_keys", "rotated_rows", "product_rows",
+                         "hoisting", "merged_rescale"), _NONE),
+        **dict.fromkeys(("mod_up", "key_multiply"), _INSIDE),
+        "lift": "what is added to a relinearisation comes with the division",
+        "launch_overlap": _START,
+    },
+}  # fmt: skip
 
 
 def only(names: Iterable[str]) -> Optimisations:
@@ -217,6 +274,16 @@ class Measured:
     """Largest, of a slot."""
     correct: bool | None = None
     note: str = ""
+    numbers: dict[str, int] = field(default_factory=dict)
+    """Of launches, that are not as the device has them."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """Of the bootstrap, that are not the defaults."""
+    expected_error: float | None = None
+    """By the bootstrap's model; only where the algorithm differs."""
+
+    def states(self) -> tuple[Any, ...]:
+        """What the account says of its launches."""
+        return self.launches, self.bytes, self.dram_bytes, self.products, self.bound_us, self.paced_us
 
     @property
     def us(self) -> float | None:
@@ -240,6 +307,8 @@ class Bench:
     in_a_row: int = 1
     """How often a call computes the same; figures are of one."""
     known: dict[Optimisations, Measured] = field(default_factory=dict)
+    ceilings: analyze.Ceilings = field(default_factory=analyze.load_ceilings)
+    """That bounds are made with."""
 
     @property
     def device(self) -> crenel.Device:
@@ -254,7 +323,7 @@ class Bench:
     @property
     def dry(self) -> bool:
         """Computes nothing?"""
-        return self.device.name == "cuda:dry"
+        return self.device.name.startswith("cuda:dry")
 
 
 def prepare(params: ckks.Params, device: crenel.Device, operation: str, limbs: int, seed: int) -> Bench:
@@ -309,14 +378,23 @@ def _judge(bench: Bench, found: Measured, result: ckks.Ciphertext, first: Measur
 
 
 def run(
-    bench: Bench, wanted: Optimisations, repeats: int, seconds: float, first: Measured | None
+    bench: Bench,
+    wanted: Optimisations,
+    repeats: int,
+    seconds: float,
+    first: Measured | None,
+    numbers: Mapping[str, int] | None = None,
 ) -> Measured:
     """One configuration: its launches, its result, its time. Of `repeats` as many as `seconds` allow, one at
-    least. The device has its own optimisations again afterwards."""
+    least. `numbers` are of a GPU's launches. The device has its own optimisations and numbers again
+    afterwards."""
     before = bench.device.optimisations
-    found = Measured("", "", wanted.off)
+    own = tuning_of(bench.device) if numbers else {}
+    found = Measured("", "", wanted.off, numbers=dict(numbers or {}))
     bench.device.optimisations = wanted
     try:
+        if numbers:
+            set_tuning(bench.device, numbers)
         call: Callable[..., ckks.Ciphertext] = bench.work
         if wanted.graphs and bench.device.kind == "cuda":
             call = ckks.Graph(bench.evaluator, bench.work, *bench.inputs)
@@ -324,7 +402,7 @@ def run(
         if bench.device.kind == "cuda":
             with crenel.profile(bench.context) as account:
                 call(*bench.inputs)
-            _state(found, account, bench.in_a_row)
+            _state(found, account, bench)
         if bench.dry:
             return found
         bench.context.synchronize()
@@ -341,12 +419,14 @@ def run(
         found.repeats = len(times)
     finally:
         bench.device.optimisations = before
+        if own:
+            set_tuning(bench.device, own)
     return found
 
 
-def _state(found: Measured, account: crenel.Account, times: int) -> None:
-    records, ceilings = account.records(), analyze.load_ceilings()
-    whole = analyze.total(records, ceilings)
+def _state(found: Measured, account: crenel.Account, bench: Bench) -> None:
+    times = bench.in_a_row
+    whole = analyze.total(account.records(), bench.ceilings)
     found.launches = round(whole.launches / times)
     found.bytes, found.products = round(whole.bytes / times), round(whole.multiply_adds / times)
     found.dram_bytes = round(whole.dram_bytes / times)
@@ -356,16 +436,16 @@ def _state(found: Measured, account: crenel.Account, times: int) -> None:
 def ladders(
     bench: Bench, repeats: int, seconds: float, say: Callable[[str], None] = lambda text: None
 ) -> list[Measured]:
-    """All ladders of the operation, then every optimisation off alone ("without"). A set of them that comes
-    twice is measured once."""
+    """All ladders of the operation, then every optimisation off alone ("without"), and on a GPU every number
+    of `PLAIN` alone ("numbers"). A set of optimisations that comes twice is measured once."""
     everything = Optimisations()
     plan = [
         (ladder.name, rung.name, rung.note, wanted)
         for ladder in LADDERS[bench.operation]
         for rung, wanted in ladder.configurations()
     ]
-    plan += [("without", "(all on)", "", everything)]
-    plan += [("without", name, "", everything.replace(**{name: False})) for name in ALL]
+    plan += [(WITHOUT, "(all on)", "", everything)]
+    plan += [(WITHOUT, name, "", everything.replace(**{name: False})) for name in ALL]
     first = bench.known[everything] = run(bench, everything, repeats, seconds, None)
     rows = []
     for ladder, rung, note, wanted in plan:
@@ -373,6 +453,15 @@ def ladders(
         if wanted not in bench.known:
             bench.known[wanted] = run(bench, wanted, repeats, seconds, first)
         rows.append(Measured(**{**asdict(bench.known[wanted]), "ladder": ladder, "rung": rung, "note": note}))
+    for row in rows:
+        if row.ladder == WITHOUT and row.off and row.launches is not None and row.states() == first.states():
+            row.note = UNUSED[bench.operation].get(row.rung, "")
+    for plain in PLAIN if bench.device.kind == "cuda" else ():
+        say(f"{bench.operation}: {NUMBERS}, {plain.name}")
+        value = min(plain.value, tunables()[plain.name][1])
+        found = run(bench, everything, repeats, seconds, first, {plain.name: value})
+        found.ladder, found.rung, found.note = NUMBERS, f"{plain.name} {value}", plain.note
+        rows.append(found)
     return rows
 
 
@@ -384,16 +473,21 @@ def of(params_name: str) -> ckks.Params:
 
 
 def document(
-    benches: Sequence[tuple[Bench, Sequence[Measured]]], params: str, where: dict[str, Any]
+    benches: Sequence[tuple[Bench, Sequence[Measured]]],
+    params: str,
+    where: dict[str, Any],
+    further: Sequence[Ladder] = (),
 ) -> dict[str, Any]:
-    """Plain data, as bench/results keeps it."""
+    """Plain data, as bench/results keeps it; `further` are ladders of other modules that rows are of."""
     operations = []
     for bench, rows in benches:
         titles = {
             ladder.name: {"title": ladder.title, "absent": [list(each) for each in ladder.absent]}
-            for ladder in LADDERS[bench.operation]
+            for ladder in (*LADDERS[bench.operation], *further)
+            if any(row.ladder == ladder.name for row in rows)
         }
         facts = {"operation": bench.operation, "title": bench.title, "limbs": bench.limbs, "ladders": titles}
+        facts |= {"ceilings_of": bench.ceilings.device} if bench.device.kind == "cuda" else {}
         operations.append({**facts, "rows": [asdict(row) for row in rows]})
     return {
         "kind": "crenel-ablation",

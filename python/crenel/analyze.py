@@ -6,44 +6,19 @@ Pure arithmetic on the dictionaries of ``crenel.Account.records``; running an op
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 from crenel.account import Record
-from crenel.dram import CacheCurve, dram_bytes, seconds
+from crenel.ceilings import Ceilings as Ceilings
+from crenel.ceilings import data as data
+from crenel.ceilings import load_ceilings as load_ceilings
+from crenel.dram import dram_bytes, seconds
 
 WORKS = ("ntt", "base_conversion", "key_multiply", "elementwise", "automorphism", "sampling", "copy")
 LIMB_RANGE = 10  # output limbs in one row of the table by limb count
 NO_STAGE = "(no stage)"
-
-
-@dataclass(frozen=True)
-class Ceilings:
-    """Rates that were measured on one device; see ceilings.json for what each one is.
-
-    ``l2_curve``: (bytes of working set, rate) in ascending order, what remains of ``l2`` as data falls out of
-    the cache; empty: nothing ever does.
-    """
-
-    device: str
-    l2: float
-    l2_write: float
-    dram_read: float
-    dram_write: float
-    dram: float
-    butterfly: float
-    multiply_add: float
-    launch: float
-    launch_queued: float
-    l2_curve: tuple[tuple[float, float], ...] = ()
-
-    @property
-    def curve(self) -> CacheCurve | None:
-        """None: everything stays in the cache."""
-        return CacheCurve(self.l2_curve, self.dram) if self.l2_curve else None
 
 
 @dataclass
@@ -98,19 +73,6 @@ class Row:
 
     def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "bytes": self.bytes, "dram_bytes": self.dram_bytes}
-
-
-def data() -> dict[str, Any]:
-    """The content of ceilings.json: rates with their sources, and what the papers print."""
-    return json.loads(resources.files("crenel").joinpath("ceilings.json").read_text(encoding="utf-8"))
-
-
-def load_ceilings() -> Ceilings:
-    """The rates alone."""
-    found = data()
-    curve = tuple((float(size), float(rate)) for size, rate in found["rates"]["l2"]["by_working_set"])
-    rates = {name: rate["value"] for name, rate in found["rates"].items()}
-    return Ceilings(found["device"], **rates, l2_curve=curve)
 
 
 def memory_bytes(records: Iterable[Record], ceilings: Ceilings) -> list[tuple[float, float]]:

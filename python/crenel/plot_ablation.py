@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WITHOUT = "without"
+ALONE = ("without", "numbers")
 
 
 def draw(document: Mapping[str, Any], path: Path) -> None:
@@ -26,7 +26,7 @@ def draw(document: Mapping[str, Any], path: Path) -> None:
         ladders + 1, len(operations), figsize=(6.4 * len(operations), sum(heights)), squeeze=False,
         layout="constrained", height_ratios=heights,
     )  # fmt: skip
-    dry = document["provenance"]["device"] == "cuda:dry"
+    dry = document["provenance"]["device"].startswith("cuda:dry")
     measure = "ms, bound of the launches" if dry else "ms"
     for column, operation in enumerate(operations):
         names = list(operation["ladders"])
@@ -63,7 +63,7 @@ def _ladder(axes: Axes, rows: Sequence[Mapping[str, Any]], title: str, measure: 
 
 
 def _prices(axes: Axes, rows: Sequence[Mapping[str, Any]], what: str) -> None:
-    whole, *own = [row for row in rows if row["ladder"] == WITHOUT]
+    whole, *own = [row for row in rows if row["ladder"] in ALONE]
     slower = sorted(((100 * (_us(row) / _us(whole) - 1), row["rung"]) for row in own), reverse=True)
     axes.barh([name for _, name in slower], [price for price, _ in slower], color="C1")
     axes.axvline(0, color="grey", linewidth=0.8)

@@ -9,8 +9,10 @@ from conftest import open_context, toy
 from needed import needs
 
 import crenel
-from crenel import ablation, ckks
+from crenel import ablation, ablation_algorithm, ckks
+from crenel._crenel import default_tuning
 from crenel.cli import main
+from crenel.tuning import tunables, tuning_of
 
 NAMES = list(crenel.Optimisations.meanings())
 SMALL, CHAIN = "toy-leveled-n13-s40", "toy-boot40"
@@ -164,7 +166,9 @@ def test_bench_ablation_on_the_dry_device(capsys, tmp_path, dry_device):
     assert main([*arguments, "--json", str(file), "--plot", str(picture)]) == 0
     out = capsys.readouterr().out
     for word in ("Theodosian, Fig. 8a", "Cheddar, Table 8", "+SeqFuse", "each off alone", "Par.5", "Seq.2",
-                 "complementary pipelining: no switch"):  # fmt: skip
+                 "complementary pipelining: no switch", "at the ceilings of one NVIDIA H200",
+                 "sums_walk 0: warps", "by the algorithm: complex", "the same bits as the rung before",
+                 "launch_overlap: when a launch begins"):  # fmt: skip
         assert word in out
     assert picture.read_bytes().startswith(b"\x89PNG")
     found = json.loads(file.read_text())
@@ -177,6 +181,13 @@ def test_bench_ablation_on_the_dry_device(capsys, tmp_path, dry_device):
     assert rungs[0]["paced_us"] > rungs[0]["bound_us"] > rungs[-1]["bound_us"]
     whole, *own = [row for row in boot["rows"] if row["ladder"] == "without"]
     assert [row["rung"] for row in own] == NAMES and whole["off"] == []
+    numbers = [row for row in boot["rows"] if row["ladder"] == "numbers"]
+    assert [row["numbers"] for row in numbers] == [{p.name: p.value} for p in ablation.PLAIN]
+    assert all(row["launches"] and row["off"] == [] for row in numbers)
+    plain, *savings = [row for row in boot["rows"] if row["ladder"] == "algorithm"]
+    assert plain["options"]["over_mod_raise"] is False and savings[-1]["options"]["aligned_keys"] is True
+    assert plain["bytes"] > savings[-1]["bytes"] and plain["correct"] is None
+    assert found["operations"][0]["ceilings_of"] == "NVIDIA H200" and "algorithm" in boot["ladders"]
     assert main([*arguments, "--json", str(file)]) == 2
     assert "expected a new file" in capsys.readouterr().err
 
@@ -227,3 +238,78 @@ def test_other_bits_are_found():
         found = ablation.Measured("", "", off)
         ablation._judge(Bench(), found, Result(value), first)
         assert found.correct is right, (value, off)
+
+
+def test_numbers_of_launches_are_rungs_or_say_why_not():
+    plain = [each.name for each in ablation.PLAIN]
+    assert {*plain, *ablation.NOT_PLAIN} == set(tunables()) and len(plain) == len(set(plain))
+    assert not set(plain) & set(ablation.NOT_PLAIN)
+    for each in ablation.PLAIN:
+        least, most, _ = tunables()[each.name]
+        assert least <= each.value <= most and each.note, each.name
+
+
+def test_numbers_are_at_their_plain_value_while_they_are_measured(dry_device):
+    device = crenel.Device(dry_device)
+    begun = default_tuning(device)
+    assert all(begun[each.name] != each.value for each in ablation.PLAIN)
+    bench = ablation.prepare(toy(CHAIN), device, "key_switch", 24, 0)
+    seen = []
+    work = bench.work
+
+    def watched(*inputs):
+        seen.append(tuning_of(device))
+        return work(*inputs)
+
+    bench.work = watched
+    ablation.ladders(bench, 1, 0.0)
+    for each in ablation.PLAIN:
+        assert {**begun, each.name: each.value} in seen, each.name
+    assert tuning_of(device) == begun and seen[0] == begun
+    with pytest.raises(crenel.ParameterError, match="row_polys is 0, expected 1 to 64"):
+        ablation.run(bench, crenel.Optimisations(), 1, 0.0, None, {"row_polys": 0})
+    assert tuning_of(device) == begun and device.optimisations == crenel.Optimisations()
+
+
+def test_what_changes_no_launch_says_why(dry_device):
+    """Of N = 2^16, whose launches are those that a GPU is measured by."""
+    for operation, limbs in (("bootstrap", 0), ("key_switch", 24)):
+        bench = ablation.prepare(ckks.preset("boot40"), crenel.Device(dry_device), operation, limbs, 0)
+        everything = crenel.Optimisations()
+        first = ablation.run(bench, everything, 1, 0.0, None)
+        without = {
+            name: ablation.run(bench, everything.replace(**{name: False}), 1, 0.0, None) for name in NAMES
+        }
+        same = {name for name, row in without.items() if row.states() == first.states()}
+        assert same == set(ablation.UNUSED[operation]), operation
+
+
+def test_savings_of_the_algorithm_keep_bits_or_errors(fresh):
+    seed = int(fresh.integers(2**32))
+    bench = ablation.prepare(toy(CHAIN), crenel.Device("cpu"), "bootstrap", 0, seed)
+    rows = ablation_algorithm.ladders(bench, 1, 0.0, seed)
+    named = [(case.name, step.name) for case in ablation_algorithm.CASES for step in case.steps]
+    assert [(row.ladder, row.rung) for row in rows] == named
+    assert all(row.correct and row.latency_us and row.digest and row.expected_error for row in rows)
+    by = {row.rung: row for row in rows}
+    assert by["+sums in place"].digest == by["+OverModRaise"].digest != by["plain"].digest
+    assert by["+keys for aligned levels"].digest != by["+sums in place"].digest
+    for row in rows:
+        assert row.note.endswith((ablation_algorithm.SAME, ablation_algorithm.WITHIN))
+        assert row.error <= ablation_algorithm.SLACK * row.expected_error
+
+
+def test_other_errors_of_the_algorithm_are_found():
+    def measured(digest, error):
+        return ablation.Measured("", "", [], digest=digest, error=error)
+
+    before = measured("a", 1e-6)
+    for found, other, right in (
+        (measured("a", 1e-6), before, True),
+        (measured("b", 1e-6), before, False),  # where bits must be the same a small error is no excuse
+        (measured("b", 7.9e-6), None, True),
+        (measured("b", 8.1e-6), None, False),
+        (measured(None, None), None, None),
+    ):
+        ablation_algorithm.judge(found, other, 1e-6)
+        assert found.correct is right

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from crenel import analyze, ckks, ncu
 from crenel import counters as counting
 from crenel.account import Record
 from crenel.analyze import Ceilings, Row
+from crenel.ceilings import read
 from crenel.cli.output import expect_new, size, table
 from crenel.counters import Counted
 from crenel.errors import ParameterError, UnsupportedError
@@ -141,6 +143,17 @@ def params_of(name: str) -> ckks.Params:
         return ckks.preset(name, allow_insecure=True)
 
 
+def rates_of(path: Path | None) -> dict[str, Any]:
+    """What records keep of the ceilings that a table was made with."""
+    return dict((analyze.data() if path is None else read(path))["rates"])
+
+
+def warn(ceilings: Ceilings, device: crenel.Device) -> None:
+    """On stderr, where the ceilings are of another card than the device."""
+    if (text := ceilings.warning(device.description)) is not None:
+        print(f"warning: {text}", file=sys.stderr)
+
+
 def limbs_of(params: ckks.Params, level: int) -> int:
     """Limbs of a ciphertext."""
     return sum(params.levels[level])
@@ -160,8 +173,10 @@ def run(
     plot: Path | None,
     every_limb_count: bool,
     counters: Counters = _NONE,
+    rates: Path | None = None,
 ) -> None:
     """Print the tables; write the files that were asked for."""
+    ceilings = analyze.load_ceilings(rates)
     params = params_of(name)
     default = 0 if operation is Operation.bootstrap else params.max_level
     at = default if level is None else level
@@ -170,9 +185,9 @@ def run(
     counted = counters.of(name, device, operation, at)
     lab = Lab(params, device)
     records = lab.records(operation, at)
-    ceilings = analyze.load_ceilings()
     title = f"{operation.value}, {name}, level {at}, on {lab.context.device.name}"
     _print_tables(title, records, ceilings, every_limb_count)
+    warn(ceilings, lab.context.device)
     switches = _key_switches(lab)
     if counted:
         _print_counted(counted, analyze.by_kernel(records, ceilings))
@@ -180,7 +195,8 @@ def run(
     if json_path is not None:
         facts = {"kind": "crenel-traffic", "format": 1, "version": crenel.__version__, "params": name,
                  "operation": operation.value, "level": at, "device": lab.context.device.name,
-                 "ceilings": analyze.data()["rates"], "key_switch": switches}  # fmt: skip
+                 "ceilings": rates_of(rates), "ceilings_of": ceilings.device,
+                 "key_switch": switches}  # fmt: skip
         json_path.write_text(json.dumps({**facts, **analyze.document(records, ceilings)}, indent=1) + "\n")
     if plot is not None:
         _plot(records, ceilings, title, plot, counted)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import crenel
 from crenel import analyze, sweep
-from crenel.cli.analyze import Counters, Lab, Operation, limbs_of, params_of
+from crenel.cli.analyze import Counters, Lab, Operation, limbs_of, params_of, rates_of, warn
 from crenel.cli.output import numbers, table
 from crenel.counters import Counted, utilisation
 from crenel.errors import ParameterError, UnsupportedError
@@ -27,8 +27,10 @@ def run(
     json_path: Path | None,
     plot: Path | None,
     counters: Counters,
+    rates: Path | None = None,
 ) -> None:
     """Print the table; write the files that were asked for."""
+    ceilings = analyze.load_ceilings(rates)
     of_batches = numbers(batches, "--batches")
     if operation is Operation.bootstrap:
         raise ParameterError(
@@ -41,19 +43,20 @@ def run(
     by_level = [limbs_of(params, level) for level in range(params.max_level + 1)]
     lowest = 0 if operation in (Operation.hrot, Operation.hadd) else 1  # a product needs a level to spend
     levels = [lowest + level for level in sweep.levels_of(by_level[lowest:], steps)]
-    ceilings = analyze.load_ceilings()
     points = sweep.sweep(
         lambda level, batch: lab.records(operation, level, batch),
         by_level, levels, sorted(set(of_batches)), ceilings,
     )  # fmt: skip
     title = f"{operation.value}, {name}, on {lab.context.device.name}"
     table(HEADER, [_cells(p) for p in points], title=title)
+    print(f"\nAt the ceilings of one {ceilings.device}.")
+    warn(ceilings, lab.context.device)
     if counted:
         _print_counted(counted, ceilings)
     if json_path is not None:
         facts = {"kind": "crenel-sweep", "format": 1, "version": crenel.__version__, "params": name,
                  "operation": operation.value, "device": lab.context.device.name,
-                 "ceilings": analyze.data()["rates"]}  # fmt: skip
+                 "ceilings": rates_of(rates), "ceilings_of": ceilings.device}  # fmt: skip
         document = {**facts, "points": [p.as_dict() for p in points]}
         json_path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     if plot is not None:

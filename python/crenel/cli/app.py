@@ -81,8 +81,8 @@ def analyze(
     device: Annotated[
         str | None,
         typer.Option(
-            help="cuda, cuda:<index>, or cuda:dry: the model of an H200 that needs no GPU, the default where "
-            "nothing is counted."
+            help="cuda, cuda:<index>, or a model that needs no GPU: cuda:dry, an H200, the default where "
+            "nothing is counted; cuda:dry-<model>, such as cuda:dry-a100."
         ),
     ] = None,
     level: Annotated[
@@ -100,8 +100,12 @@ def analyze(
     counters_to: Annotated[Path | None, typer.Option(help="Count, and write that to a new file.")] = None,
     counters_from: Annotated[Path | None, typer.Option(help="Counters of such a file beside it.")] = None,
     counters_seconds: Annotated[float, typer.Option(help="That ncu may take.", min=1)] = 600,
+    ceilings: Annotated[
+        Path | None,
+        typer.Option(help="Rates of the card, by dev/kernels/ceilings_probe.cu; default an H200's."),
+    ] = None,
 ) -> None:
-    """Print what an operation moves and computes, against the measured ceilings."""
+    """Print what an operation moves and computes, against measured ceilings."""
     beside = analysis.Counters(counters, counters_from, counters_to, counters_seconds)
     default = analysis.Operation.hmult if sweep else analysis.Operation.bootstrap
     of = beside.operation(operation, default)
@@ -109,6 +113,6 @@ def analyze(
     if sweep:
         from crenel.cli.analyze_sweep import run
 
-        run(parameters, on, of, batches, steps, json, plot, beside)
+        run(parameters, on, of, batches, steps, json, plot, beside, ceilings)
     else:
-        analysis.run(parameters, on, of, level, json, plot, limbs, beside)
+        analysis.run(parameters, on, of, level, json, plot, limbs, beside, ceilings)

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from crenel.ablation import Bench, Measured
 
 OPERATIONS = "bootstrap,key_switch"
-WITHOUT = "without"
 
 
 def ablation(
     parameters: Annotated[str, typer.Option("--params", help="A set of CKKS; toy ones too.")] = "boot40",
-    device: Annotated[str, typer.Option(help="cuda, cuda:<index>, cuda:dry, cpu or ref.")] = "auto",
+    device: Annotated[
+        str, typer.Option(help="cuda, cuda:<index>, cuda:dry (or another model), cpu or ref.")
+    ] = "auto",
     operations: Annotated[str, typer.Option(help="bootstrap, key_switch, or both by commas.")] = OPERATIONS,
     limbs: Annotated[str, typer.Option(help="Of key switches, by commas.")] = "48,24",
     repeats: Annotated[int, typer.Option(help="Times that a configuration is timed, at most.", min=1)] = 9,
@@ -28,14 +29,24 @@ def ablation(
     seed: Annotated[int | None, typer.Option(help="Of the values; fresh ones by default.", min=0)] = None,
     file: Annotated[Path | None, typer.Option("--json", help="Write the results to a new file.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the ladders: PNG, SVG or PDF.")] = None,
+    ceilings: Annotated[
+        Path | None,
+        typer.Option(help="Rates of the card, by dev/kernels/ceilings_probe.cu; default an H200's."),
+    ] = None,
+    algorithm: Annotated[
+        bool, typer.Option(help="Bootstraps without the savings of the algorithm, too: other keys for each.")
+    ] = True,
 ) -> None:
-    """Ladders of optimisations after Theodosian (Fig. 7a, 8a) and Cheddar (Table 8), ours, and each switch
-    off alone. Results must keep their bits, or where an algorithm differs stay within its errors: exit
+    """Ladders of optimisations after Theodosian (Fig. 7a, 8a) and Cheddar (Table 8), ours, each switch
+    off alone, each number of launches at its plain value, and bootstraps without savings of the algorithm.
+    Results must keep their bits, or where an algorithm differs stay within its errors: exit
     status 1 where one does not. On cuda:dry nothing runs: times are bounds of what would."""
     import secrets
 
     import crenel
     from crenel import ablation as ladder
+    from crenel import ablation_algorithm as savings
+    from crenel.ceilings import load_ceilings
     from crenel.cli.output import expect_new, numbers, say
     from crenel.records import command_line, provenance, write_record
 
@@ -50,6 +61,7 @@ def ablation(
         for name in names
         for count in (numbers(limbs, "--limbs") if name == "key_switch" else (0,))
     ]
+    rates = load_ceilings(ceilings)
     of_values = secrets.randbits(32) if seed is None else seed
     on = crenel.Device(device)
     params = ladder.of(parameters)
@@ -58,13 +70,18 @@ def ablation(
     done = []
     for name, count in plan:
         bench = ladder.prepare(params, on, name, count, of_values)
+        bench.ceilings = rates
         rows = ladder.ladders(bench, repeats, seconds, say)
+        if algorithm and name == "bootstrap":
+            rows += savings.ladders(bench, repeats, seconds, of_values, say)
         say("")
         _print(bench, rows, parameters)
         done.append((bench, rows))
     _print_fusions()
     where = {**provenance(on, command_line()), "seed": of_values}
-    document = ladder.document(done, parameters, where)
+    document = ladder.document(done, parameters, where, savings.LADDERS)
+    if on.kind == "cuda" and (text := rates.warning(on.description)) is not None:
+        print(f"warning: {text}", file=sys.stderr)
     if file is not None:
         write_record(file, document)
     if plot is not None:
@@ -74,8 +91,14 @@ def ablation(
         print(f"wrote {plot}")
     wrong = [row for _, rows in done for row in rows if row.correct is False]
     for row in wrong:
-        print(f"WRONG: {row.ladder}, {row.rung}: other bits than with all optimisations", file=sys.stderr)
+        print(f"WRONG: {row.ladder}, {row.rung}: {_wrong(row)}", file=sys.stderr)
     raise typer.Exit(1 if wrong else 0)
+
+
+def _wrong(row: Measured) -> str:
+    if row.options and row.expected_error is not None and row.error is not None:
+        return f"error {row.error:.3g} where {row.expected_error:.3g} is expected, or other bits"
+    return "other bits than with all optimisations"
 
 
 def _need_matplotlib() -> None:
@@ -86,16 +109,22 @@ def _need_matplotlib() -> None:
 
 
 def _print(bench: Bench, rows: Sequence[Measured], parameters: str) -> None:
-    from crenel.ablation import LADDERS
+    from crenel.ablation import LADDERS, NOT_PLAIN, NUMBERS, WITHOUT
+    from crenel.ablation_algorithm import LADDERS as SAVINGS
     from crenel.cli.output import table
 
     print(f"\n{bench.title}, {parameters} on {bench.device.description}")
     if bench.in_a_row > 1:
         print(f"  {bench.in_a_row} in a row, figures of one")
     if bench.device.kind == "cuda":
-        print("  bound: each launch at the longest of its times at the ceilings, no shorter than its start")
-    titles: Mapping[str, str] = {each.name: each.title for each in LADDERS[bench.operation]}
-    absent = {each.name: each.absent for each in LADDERS[bench.operation]}
+        print(
+            "  bound: each launch at the longest of its times at the ceilings of one"
+            f" {bench.ceilings.device}, no shorter than its start"
+        )
+    known = (*LADDERS[bench.operation], *SAVINGS)
+    alone = {WITHOUT: "each off alone", NUMBERS: "numbers of launches, each at its plain value alone"}
+    titles: Mapping[str, str] = {each.name: each.title for each in known} | alone
+    absent = {each.name: each.absent for each in known} | {NUMBERS: tuple(NOT_PLAIN.items())}
     whole = next(row for row in rows if row.ladder == WITHOUT)
     stated = whole.launches is not None
     header = ["rung", "us bound" if bench.dry else "median us", "speed-up"]
@@ -105,15 +134,14 @@ def _print(bench: Bench, rows: Sequence[Measured], parameters: str) -> None:
     for name in dict.fromkeys(row.ladder for row in rows):
         own = [row for row in rows if row.ladder == name]
         print()
-        head = "each off alone" if name == WITHOUT else titles[name]
         last: float | None = None
         cells = []
         for row in own:
-            reference = whole.us if name == WITHOUT else last
+            reference = whole.us if name in alone else last
             ratio = f"{reference / row.us:.3f}" if reference and row.us else "-"
             cells.append(_cells(row, ratio, stated, bench.dry))
             last = row.us
-        table(["without" if name == WITHOUT else "rung", *header[1:]], cells, title=head)
+        table(["without" if name == WITHOUT else "rung", *header[1:]], cells, title=titles[name])
         for row in own:
             if row.note:
                 print(f"  {row.rung}: {row.note}")

@@ -53,7 +53,7 @@ def rungs(results: Results, operation: str, ladder: str) -> list[Rungs]:
         if toy and not results.toy:
             continue
         where = data["provenance"]
-        dry = where["device"] == "cuda:dry"
+        dry = str(where["device"]).startswith("cuda:dry")
         name = f"{short_device(where)} ({TOY_NOTE})" if toy else short_device(where)
         for each in data["operations"]:
             rows = [row for row in each["rows"] if row["ladder"] == ladder]
