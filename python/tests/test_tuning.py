@@ -7,7 +7,7 @@ import pytest
 from conftest import open_context, toy
 
 import crenel
-from crenel import ckks, tuning
+from crenel import ckks, tuning, tuning_times
 from crenel._crenel import default_tuning
 from crenel.cli import main
 from crenel.tuning import Choice, Tuning, set_tuning, tunables, tuning_of
@@ -164,6 +164,64 @@ class Timer:
         cost = sum(abs(np.log2(max(choice.values[n], 0.5) / max(b, 0.5))) for n, b in self.best.items())
         slow = 1.05 ** (cost + len(choice.off))
         return {w: 100 * slow * self.rng.uniform(1, 1 + self.noise) for w in ("a", "b")}
+
+
+def test_each_number_has_a_workload_that_it_changes(dry, rng):
+    """By the account: linear transforms show the walk of sums, conversions alone their start."""
+    seed = int(rng.integers(2**32))
+    first, alone = tuning_times.operations(dry, "leveled-n16-s40", seed)
+    sums = tuning_times.sums(dry, "leveled-n16-s40", seed)
+    assert not {*first} & {*alone, *sums}
+
+    def records(bench, values, **off):
+        dry.optimisations = crenel.Optimisations(**off)
+        set_tuning(dry, {**default_tuning(dry), **values})
+        with crenel.profile(bench.context) as account:
+            bench.work(*bench.inputs)
+        return account.records()
+
+    for bench in sums.values():
+        found = records(bench, {})
+        assert {"hoisted_sums", "shared_sums"} & {record["kernel"] for record in found}
+        assert found != records(bench, {"sums_walk": 0})
+    for bench in first.values():
+        found = records(bench, {})
+        assert not {"hoisted_sums", "shared_sums", "base_convert"} & {record["kernel"] for record in found}
+        assert found == records(bench, {"sums_walk": 0}) == records(bench, {"conversion_start": 0})
+    for bench in alone.values():
+        found = records(bench, {}, convert_columns=False)
+        assert "base_convert" in {record["kernel"] for record in found}
+        assert found != records(bench, {"conversion_start": 0}, convert_columns=False)
+
+
+def test_what_is_timed_of_a_number(dry, monkeypatch):
+    """Of gates, sums and conversions alone what only these show; of all else what programs run."""
+    made = {"operations": ({"a": 1}, {"alone": 2}), "sums": {"sums": 3}, "_gates": {"gates": 4}}
+    for name, workloads in made.items():
+        monkeypatch.setattr(tuning_times, name, lambda *_, found=workloads: found)
+    monkeypatch.setattr(tuning_times.Workloads, "_gate", lambda self, name, run: 1.0)
+    seen = []
+
+    def timed(self, benches, wanted):
+        seen.append((*benches, wanted.off))
+        return dict.fromkeys(benches, 1.0)
+
+    monkeypatch.setattr(tuning_times.Workloads, "_ckks", timed)
+
+    class Gpu:
+        name, optimisations = "cuda:0", crenel.Optimisations()
+
+    monkeypatch.setattr(Choice, "apply", lambda self, device: None)
+    workloads = tuning_times.Workloads(Gpu(), "", "bool128", 1, 0.0, 0)
+    choice = Choice(DEFAULTS)
+    assert set(workloads.times(choice)) == {"a", "sums", "alone", "gates"}
+    assert set(workloads.times(choice, "part_bytes")) == {"a", "sums"}
+    assert set(workloads.times(choice, "launch_overlap")) == {"a", "sums"}
+    assert set(workloads.times(choice, "sums_walk")) == {"sums"}
+    seen.clear()
+    assert set(workloads.times(choice, "conversion_start")) == {"alone"}
+    assert seen == [("alone", ["convert_columns"])]
+    assert set(workloads.times(choice, "switch_rows")) == {"gates"}
 
 
 def test_the_search_finds_what_is_best(rng):

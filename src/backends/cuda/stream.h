@@ -20,6 +20,8 @@ struct GpuModel {
   std::size_t l2_bytes;      ///< second-level cache
 };
 inline constexpr int kDry = -1;
+/// Compute capability from which a launch may begin while the one before it ends.
+inline constexpr int kOverlapMajor = 9;
 /// The numbers that launches on such a GPU begin with (tuning.cu).
 device::Tuning default_tuning(const GpuModel& model);
 
@@ -69,7 +71,7 @@ class CudaStream : public device::Stream {
   cudaStream_t handle() const { return recording() ? recorded_ : handle_; }
   /// Programmatic dependent launch.
   bool can_overlap() const {
-    return model_.compute_major >= 9 && on(Optimisation::launch_overlap) && !joined();
+    return model_.compute_major >= kOverlapMajor && on(Optimisation::launch_overlap) && !joined();
   }
   bool on(Optimisation o) const {
     return static_cast<const CudaDevice&>(device()).optimisations().has(o);
