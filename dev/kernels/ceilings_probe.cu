@@ -1,7 +1,8 @@
 // Ceilings of one GPU as a file for --ceilings (python/crenel/ceilings.py): memory and second-level
 // cache over the working set, butterflies and wide products, launches; by the method of
 // docs/theory/gpu.md. A minute, on an otherwise idle GPU.
-//   nvcc -std=c++20 -arch=native -O3 -I../../src -I../../include ceilings_probe.cu -o ceilings_probe
+//   nvcc -std=c++20 -arch=native -O3 -I../../src -I../../include -o ceilings_probe
+//     ceilings_probe.cu
 //   ./ceilings_probe [index] > ceilings.json
 #include <algorithm>
 #include <cstdio>

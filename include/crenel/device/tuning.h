@@ -1,6 +1,7 @@
 // Numbers that the launches of a GPU go by: into what its work is divided. They change how long
-// things take and no bit of a result. Some defaults are derived from the GPU, others were measured on
-// an H200 or an H100 (docs/guide/tuning.md); `crenel tune` finds better ones for the GPU at hand.
+// things take and no bit of a result. Some defaults are derived from the GPU, others were measured
+// on an H200 or an H100 (docs/guide/tuning.md); `crenel tune` finds better ones for the GPU at
+// hand.
 #pragma once
 
 #include <array>
