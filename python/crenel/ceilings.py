@@ -115,14 +115,15 @@ def of_document(found: Mapping[str, Any], name: str) -> Ceilings:
     """
     _expect(found.get("kind") == KIND, name, f"kind {KIND}")
     _expect(found.get("format") == FORMAT, name, f"format {FORMAT}")
-    device, rates = found.get("device"), found.get("rates")
+    device: Any = found.get("device")
+    rates: Any = found.get("rates")
     right = isinstance(device, str) and 0 < len(device) <= 200 and device.isprintable()
     _expect(right, name, "device, the name of a card")
     _expect(isinstance(rates, dict) and set(rates) == set(RATES), name, "rates of " + ", ".join(RATES))
     values: dict[str, float] = {}
     for each in RATES:
         rate = rates[each]
-        value = rate.get("value") if isinstance(rate, dict) else None
+        value: Any = rate.get("value") if isinstance(rate, dict) else None
         _expect(_positive(value), name, f"rates.{each}.value, a positive number, found {value!r:.40}")
         values[each] = float(value)
     points = rates["l2"].get("by_working_set")
