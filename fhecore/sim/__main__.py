@@ -19,6 +19,7 @@ COMMANDS = {
     "validate": ("validate", "compare the model with held-out kernels"),
     "compose": ("compose", "predict whole operations with the unit"),
     "schedules": ("schedules", "state what whole workloads launch, on the device that executes nothing"),
+    "sweep": ("sweep", "state what bootstrappings of other FFT iterations launch"),
     "workloads": ("workloads", "compose whole workloads from their schedules"),
     "reference": ("reference", "the paper's instruction counts through the model"),
     "docs": ("pages", "write the pages that hold figures of the model"),

@@ -2,7 +2,7 @@
 iterations.
 
 Every launch of a real run was counted by the profiler. A kernel that the unit changes is scaled by its
-ratio in HEMult at 47 limbs. Other numbers of iterations are composed from what fft_sweep.cpp states
+ratio in HEMult at 47 limbs. Other numbers of iterations are composed from what sweep.py states
 (launches of a device that executes nothing) and the real run's cost a unit of work: labelled so wherever it
 is printed.
 """
@@ -108,7 +108,7 @@ def costs(csv_text: str, records: list[dict]) -> dict[str, tuple[float, float]]:
 
 
 def sweep(stated: dict, unit_costs: dict, ratios: dict[str, dict[str, float]]) -> list[dict]:
-    """Instructions and kernel times for every choice of factors in what fft_sweep.cpp wrote."""
+    """Instructions and kernel times for every choice of factors in what sweep.py wrote."""
     out = []
     for choice in stated["sweep"]:
         row = {k: choice[k] for k in ("coeff_to_slot", "slot_to_coeff", "levels_left")}

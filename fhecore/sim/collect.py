@@ -20,6 +20,7 @@ start.
 from __future__ import annotations
 
 import argparse
+import datetime
 import glob
 import gzip
 import json
@@ -319,6 +320,8 @@ def facts() -> dict:
         "ncu": first([tool("ncu"), "--version"]).splitlines()[-1:],
         "host": platform.platform(),
         "version": (ROOT / "VERSION").read_text().strip(),
+        "commit": os.environ.get("CRENEL_COMMIT") or first(["git", "-C", str(ROOT), "rev-parse", "HEAD"]),
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
     }
 
 

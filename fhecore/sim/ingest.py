@@ -54,10 +54,19 @@ def ingest(tar: Path, work: Path, out: Path) -> int:
         if code:
             return code
         report.main(["--target", target, "--out", str(out)])
-    digest = hashlib.sha256(tar.read_bytes()).hexdigest()
     facts = json.loads((folder / "facts.json").read_text())
-    (params.DATA / "session.json").write_text(json.dumps({"sha256": digest, **facts}, indent=1) + "\n")
+    found = session(hashlib.sha256(tar.read_bytes()).hexdigest(), facts, params.DATA / "session.json")
+    (params.DATA / "session.json").write_text(json.dumps(found, indent=1) + "\n")
     return 0
+
+
+def session(digest: str, facts: dict, before: Path) -> dict:
+    """What was run where. A collection that wrote no commit keeps the one that its archive came with."""
+    out = {"kind": "fhecore-session", "sha256": digest}
+    old = json.loads(before.read_text()) if before.exists() else {}
+    if "commit" not in facts.get("facts", {}) and old.get("sha256") == digest and "archived" in old:
+        out["archived"] = old["archived"]
+    return out | facts
 
 
 def main(arguments: list[str]) -> int:

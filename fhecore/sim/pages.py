@@ -54,10 +54,24 @@ def _reference(data: Path) -> str:
     return reference.counts_table(found) + "\n" + reference.table(found)
 
 
+def _traced(data: Path) -> str:
+    """Of which commit and day the kernels are that the model has traces of."""
+    path = data / "session.json"
+    if not path.exists():
+        return f"{report.NOT}\n"
+    found = json.loads(path.read_text())
+    facts = found["facts"]
+    own, what = (facts, "are of") if "commit" in facts else (found.get("archived"), "came with")
+    if own is None:
+        return "The collection names no commit.\n"
+    gpu = facts["gpu"].split(",")[0]
+    return f"Traces, counts and times {what} commit `{own['commit'][:10]}` of {own['date'][:10]} ({gpu}).\n"
+
+
 BLOCKS: dict[str, Callable[[Path], str]] = {
     "beside": report.beside_table, "errors": _errors, "workloads": _workloads("h200"),
     "workloads-a100": _workloads("a100"), "reference": _reference, "frontier": frontier.table,
-    "activity": frontier.activity,
+    "activity": frontier.activity, "traced": _traced,
 }  # fmt: skip
 
 

@@ -115,6 +115,8 @@ def workloads_table(found: dict | None) -> str:
             times = [f"{us / 1e3:.1f}", f"{with_us / 1e3:.1f}", f"{us / with_us:.2f}"]
             if w["measured_us"]:
                 seen = f"{w['measured_us'] / 1e3:.1f} (composed {100 * (us / w['measured_us'] - 1):+.1f} %)"
+            elif w.get("elsewhere"):
+                seen = beside_run(w["elsewhere"], us, found["params"])
         elif w["refused"]:
             times, seen = [REFUSED] * 3, w["refused"]
         name = theirs[w["name"]]
@@ -123,6 +125,13 @@ def workloads_table(found: dict | None) -> str:
         rows.append([f"{w['title']}: {w['what']}", *figures])
     head = ["", "instructions", "with FHEC, times fewer", "paper", "ms", "ms with FHECore", "times", "paper"]
     return table([*head, "measured without, ms"], rows)
+
+
+def beside_run(run: dict, us: float, sets: str) -> str:
+    """A run on another card, by later kernels; how far off only with the composed set."""
+    where = f"{run['device']}, {run['params']}, commit {run['commit']}"
+    off = f"composed {100 * (us / run['us'] - 1):+.1f} %" if run["params"] == sets else "another set"
+    return f"{run['us'] / 1e3:.1f} on an {where} ({off})"
 
 
 def span(low: float, high: float, digits: int) -> str:
@@ -315,7 +324,7 @@ def occupancy_table(predictions: dict | None) -> str:
 
 
 def sweep_table(predictions: dict | None) -> str:
-    """Composed from the real run's costs: factors into and out of the slots, the library's most are 4 and
+    """Composed from the real run's costs: factors into and out of the slots, the library's most are 5 and
     3."""
     if predictions is None or "sweep" not in predictions:
         return NOT + "\n"

@@ -183,6 +183,26 @@ def measured_us(name: str, sets: str, results: Path = RESULTS) -> float | None:
     return sorted(found)[len(found) // 2] if found else None
 
 
+def elsewhere(name: str, sets: str, results: Path = RESULTS) -> dict | None:
+    """The newest eager run of one input of a network on another card than the H200: with the composed set,
+    or where there is none, with another. It judges nothing: card, kernels and weights are others."""
+    wanted = {"name": "network", "network": name, "batch": 1, "graph": False, "correct": True}
+    if name == "resnet20":
+        wanted["activation"] = f"relu {schedules.DEGREE} x 19"
+    found = []
+    for path in sorted(results.glob("workload-*.json")):
+        document = json.loads(path.read_text())
+        of = document["provenance"]
+        device = of.get("device_description", "").partition(", compute")[0]
+        if "NVIDIA" not in device or "H200" in device:
+            continue
+        for row in document["results"]:
+            if all(row.get(k) == v for k, v in wanted.items()) and not row.get("simulated"):
+                own = {"us": row["latency_us"], "device": device, "params": row["params"]}
+                found.append((row["params"] == sets, of["date"], own | {"commit": of["commit"][:10]}))
+    return max(found, key=lambda each: each[:2])[2] if found else None
+
+
 def ratios(predictions: Mapping) -> dict[int, dict[str, dict[str, float]]]:
     """By limbs of HEMult, of every kernel that the unit changes; the plain row pass as the dividing one."""
     out = {}
@@ -217,6 +237,7 @@ def bootstrap_there(text: str, predictions: Mapping, there: Mapping) -> dict:
 def _judged(row: dict, stated: Mapping, results: Path) -> None:
     """Beside its measured time, where there is one; no times where that is far off."""
     row["measured_us"] = measured_us(row["name"], stated["params"], results)
+    row["elsewhere"] = elsewhere(row["name"], stated["params"], results)
     model = sum(c["us"] for c in row["classes"].values())
     error = None if row["measured_us"] is None else model / row["measured_us"] - 1
     if error is not None and abs(error) > compose.OPERATION:
@@ -246,7 +267,7 @@ def workloads(target: str, data: Path = params.DATA, results: Path = RESULTS) ->
         row = {k: workload[k] for k in ("name", "title", "what")} | composed(
             workload, cost, ratios(predictions), there
         )
-        row |= {"measured_us": None, "refused": None}
+        row |= {"measured_us": None, "elsewhere": None, "refused": None}
         # What is refused on the H200 is so everywhere: the other's times are made of these.
         on_h200 = row if there is None else dict(row) | composed(workload, cost, ratios(predictions))
         _judged(on_h200, stated, results)
