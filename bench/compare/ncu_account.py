@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from pathlib import Path
 
 from crenel.errors import StateError
 from crenel.ncu import pair, read_launches, row_of
+from crenel.records import made
 
 TOLERANCE = 0.05
 ENOUGH = 5
@@ -65,7 +67,9 @@ def main(argv: list[str] | None = None) -> int:
     print_table(rows, differences)
     print(f"{len(agreeing)} of {len(differences)} kernels within {100 * TOLERANCE:.0f} %")
     if args.json:
-        facts = {k: account[k] for k in ("version", "params", "operation", "device")}
+        words = [str(args.account), str(args.ncu), "--json", str(args.json)]
+        facts = made(shlex.join(["python", "bench/compare/ncu_account.py", *words]))
+        facts |= {k: account[k] for k in ("version", "params", "operation", "device")}
         args.json.write_text(json.dumps({
             "kind": "crenel-ncu-account", "format": 1, "provenance": facts, "tolerance": TOLERANCE,
             "kernels": differences, "rows": rows}, indent=1) + "\n")  # fmt: skip

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import crenel
 from crenel.analyze import Ceilings
 from crenel.errors import ParameterError, SerializationError
+from crenel.records import command_line, made
 
 COUNTERS = "crenel-ncu-account"
 MOST = 1e30  # of a row's numbers: beyond any counter, and their products are finite
@@ -42,7 +42,7 @@ def summed(rows: Iterable[Mapping[str, Any]]) -> list[Counted]:
 
 def document(rows: Sequence[Mapping[str, Any]], params: str, operation: str, device: str) -> dict[str, Any]:
     """Rows of one operation as a record."""
-    facts = {"version": crenel.__version__, "params": params, "operation": operation, "device": device}
+    facts = {**made(command_line()), "params": params, "operation": operation, "device": device}
     kernels = {}
     for name in dict.fromkeys(row["kernel"] for row in rows):
         own = [row for row in rows if row["kernel"] == name]

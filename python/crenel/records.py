@@ -47,8 +47,8 @@ def command_line() -> str:
     return shlex.join(["crenel", *sys.argv[1:]])
 
 
-def provenance(device: crenel.Device | crenel.DeviceInfo, command: str) -> Json:
-    """Where and of what a record was made."""
+def made(command: str) -> Json:
+    """When, by which command and of which commit a record is made, whatever it is of."""
     commit, dirty = _commit()
     found = {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
@@ -56,6 +56,14 @@ def provenance(device: crenel.Device | crenel.DeviceInfo, command: str) -> Json:
         "version": crenel.__version__,
         "commit": commit,
         "dirty": dirty,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def provenance(device: crenel.Device | crenel.DeviceInfo, command: str) -> Json:
+    """Where and of what a record was made."""
+    found = {
+        **made(command),
         **{name: text for name, text in build_info().items() if text},
         "device": device.name,
         "device_description": device.description,

@@ -23,7 +23,7 @@ from crenel.ceilings import read
 from crenel.cli.output import expect_new, size, table
 from crenel.counters import Counted
 from crenel.errors import ParameterError, UnsupportedError
-from crenel.records import write_record
+from crenel.records import command_line, provenance, write_record
 
 HEADER = ("launches", "MB read", "MB written", "% of bytes", "MB DRAM", "10^6 products", "us L2", "us DRAM",
           "us arithmetic", "us bound", "% of bound")  # fmt: skip
@@ -195,6 +195,7 @@ def run(
     if json_path is not None:
         facts = {"kind": "crenel-traffic", "format": 1, "version": crenel.__version__, "params": name,
                  "operation": operation.value, "level": at, "device": lab.context.device.name,
+                 "provenance": provenance(lab.context.device, command_line()),
                  "ceilings": rates_of(rates), "ceilings_of": ceilings.device,
                  "key_switch": switches}  # fmt: skip
         json_path.write_text(json.dumps({**facts, **analyze.document(records, ceilings)}, indent=1) + "\n")
