@@ -28,8 +28,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 from check_layers import ALLOWED  # noqa: E402
 
-from book import blocks, checker, layers, navigation, notebooks, peers, reach, tables  # noqa: E402
+from book import beside, blocks, checker, layers, navigation, notebooks, peers, reach, tables  # noqa: E402
 
+RESULTS = ROOT / "bench" / "results"
 STUB = Path(crenel.__file__).with_name("_crenel.pyi")
 needs_stub = pytest.mark.skipif(not STUB.is_file(), reason="this build has no stub (sanitizers)")
 # As pymdownx.arithmatex reads them: between dollars without space inside, in one paragraph.
@@ -255,6 +256,54 @@ def test_the_comparison_marks_where_others_are_faster():
     for rows in (value for value in published.values() if isinstance(value, list)):
         for row in rows:
             assert row.get("source") or f"{{{row['key']}," in bibliography, row
+    features = published["features"]
+    for row in features["rows"]:
+        assert row["sources"] and set(row["has"]) <= set(features["columns"]), row
+        for source in row["sources"]:
+            assert (ROOT / source).is_file() if "/" in source else f"{{{source}," in bibliography, source
+
+
+def cells(text, header):
+    """Rows of the table with this first column."""
+    lines = text[text.index(f"| {header} |") :].split("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+
+def test_own_bootstraps_are_the_newest_of_each_set():
+    """Two commits of one set do not stand side by side, and every row says of which it is."""
+    own = [row for row in cells(peers.gpu_bootstraps(), "library") if "Crenel" in row[0]]
+    assert len({row[0] for row in own}) == len(own) > 3
+    assert all(re.fullmatch(r"[0-9a-f]{7,10}, 2\d{3}-\d\d-\d\d", row[-1]) for row in own)
+    for name, provenance, row, _ in peers.own_bootstraps():
+        for file in RESULTS.glob("boot[0-9]*-h200-boot*.json"):
+            other = json.loads(file.read_text())
+            same = [r for r in other["results"] if (r["params"], r["keys"], r["batch"]) == (
+                row["params"], row["keys"], 1) and r["slots"] == row["slots"] and not r["graph"]]  # fmt: skip
+            assert not same or other["provenance"]["date"] <= provenance["date"], (name, file.name)
+
+
+def test_workloads_stand_beside_the_papers():
+    rows = cells(beside.workloads(), "workload")
+    whose = {(row[0], row[1]) for row in rows}
+    for what in ("HELR, an iteration", "ResNet-20, one image"):
+        assert {(what, name) for name in ("Cheddar", "Theodosian", "**Crenel**")} <= whose
+    own = [row for row in rows if row[1] == "**Crenel**"]
+    assert all(row[6].startswith("`workload-") and (RESULTS / row[6].strip("`")).is_file() for row in own)
+    images = [row for row in own if row[0].startswith("ResNet")]
+    assert any("relu 15,15,27" in row[2] for row in images)
+    assert all(re.search(r"% of \d+ images", row[5]) for row in images)
+    assert len({tuple(row[:4]) for row in own}) == len(own)
+
+
+def test_integers_and_operations_of_others():
+    rows = cells(beside.integers(), "what")
+    assert {"u64 a * b", "u64 a * b, a second", "Token transfer"} <= {row[0] for row in rows}
+    assert all(row[1] for row in rows) and any("eight H100" in row[1] for row in rows)
+    text = beside.operations()
+    names = [row[0] for row in cells(text, "library")]
+    assert {"Phantom", "HEonGPU"} < set(names) and names.count("**Crenel**, 32-bit limbs") == 1
+    with_words = [row for row in cells(beside.features(), "library") if not any(row[1:-1])]
+    assert not with_words  # a library of which nothing is known is no row
 
 
 def test_navigation_by_reader():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from book import bridge, flow, layers, peers, pictures, reach, wheels
+from book import beside, bridge, flow, layers, peers, pictures, reach, wheels
 
 MARK = re.compile(r"^<!-- book: ([\w.-]+) -->$", re.MULTILINE)
 BLOCKS: dict[str, Callable[[], str]] = {
@@ -22,6 +22,10 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "peers.gpu-gates": peers.gpu_gates,
     "peers.gpu-latency": peers.gpu_latency,
     "peers.processors": peers.processors,
+    "peers.operations": beside.operations,
+    "peers.workloads": beside.workloads,
+    "peers.integers": beside.integers,
+    "peers.features": beside.features,
     "picture.roofline": pictures.roofline,
     "picture.timeline": pictures.timeline,
     "picture.memory": pictures.memory,

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from math import log2
 from typing import Any
 
-from book.reach import RESULTS, ROOT, Row, rows
+from book import beside
+from book.beside import PUBLISHED
+from book.reach import RESULTS, Row, rows
 from report.scheme import versus_peer
 from report.text import duration, number, table
-
-PUBLISHED = ROOT / "bench" / "published.json"
 
 
 def data(name: str) -> dict[str, Any]:
@@ -32,22 +32,28 @@ def power(value: float | None) -> str:
     return "" if value is None else f"2^{value:.1f}"
 
 
-def own_bootstraps() -> Iterator[tuple[str, Row, Row]]:
-    """File, row and precision of bootstraps of one ciphertext of all slots on the H200."""
+def own_bootstraps() -> Iterator[tuple[str, Row, Row, Row]]:
+    """File, provenance, row and precision of the newest bootstrap of one ciphertext of all slots on the H200,
+    of each set and kind of keys: those of other commits are other programs."""
+    last: dict[tuple[str, str], tuple[str, Row, Row, Row]] = {}
     for file in sorted(RESULTS.glob("boot[0-9]*-h200-boot*.json")):
         found = json.loads(file.read_text(encoding="utf-8"))
+        of = found["provenance"]
         for row in found["results"]:
             whole = 2 * row["slots"] == 1 << row["log_n"] and row["batch"] == 1
             if whole and row.get("message") != "real" and not row["graph"] and "security_bits" in row:
-                yield file.name, row, found.get("precision") or {}
+                key = row["params"], row["keys"]
+                if key not in last or of["date"] > last[key][1]["date"]:
+                    last[key] = file.name, of, row, found.get("precision") or {}
+    yield from last.values()
 
 
 def gpu_bootstraps() -> str:
     """Everybody's bootstrap on one card, sorted by time."""
     header = ["library", "scale", "words", "log PQ", "levels left", "bootstrap", "a slot and level"]
-    header += ["error: mean of the largest, worst", "security", "source"]
+    header += ["error: mean of the largest, worst", "security", "source", "measured"]
     lines = []
-    for name, row, precision in own_bootstraps():
+    for name, provenance, row, precision in own_bootstraps():
         ms = row["latency_us"] / 1e3
         levels = row["output_level"] - row["input_level"]
         errors = [power(precision.get(k)) for k in ("mean_max_error_log2", "worst_error_log2")]
@@ -58,7 +64,7 @@ def gpu_bootstraps() -> str:
         ]
         cells += [number(row["log_pq"]), str(levels), duration(1e3 * ms), per_slot(ms, levels)]
         bits = f"{row['security_bits']:.0f} bits"
-        lines.append((ms, [*cells, ", ".join(errors), bits, f"`{name}`"]))
+        lines.append((ms, [*cells, ", ".join(errors), bits, f"`{name}`", beside.made(provenance)]))
     for row in data("peers-bootstraps-h200.json")["rows"]:
         ms, levels = row["bootstrap_ms"], row["levels_left"]
         errors = [power(row[k]) for k in ("mean_error_log2", "worst_error_log2") if row[k] is not None]
@@ -75,11 +81,11 @@ def gpu_bootstraps() -> str:
             ", ".join(errors),
             "its own statement",
         ]
-        lines.append((ms, [*cells, "`peers-bootstraps-h200.json`"]))
+        lines.append((ms, [*cells, "`peers-bootstraps-h200.json`", ""]))
     for row in published("ckks"):
         cells = [f"{row['system']}, its own figure", "2^40", "", "", "13", duration(1e3 * row["ms"])]
         lines.append(
-            (row["ms"], [*cells, per_slot(row["ms"], 13), "", "", f"[{row['key']}], {row['where']}"])
+            (row["ms"], [*cells, per_slot(row["ms"], 13), "", "", f"[{row['key']}], {row['where']}", ""])
         )
     method = data("peers-bootstraps-h200.json")["provenance"]["method"]
     return f"{table(header, [line for _, line in sorted(lines, key=lambda e: e[0])])}\nOthers: {method}.\n"
@@ -91,8 +97,9 @@ def per_slot(ms: float, levels: int) -> str:
 
 def gpu_operations() -> str:
     """Cheddar beside Crenel, operation by operation."""
-    own = data("boot40-h200.json")["results"]
-    return versus_peer(own, data("peers-cheddar-h200.json")).strip() + "\n"
+    own = data("boot40-h200.json")
+    text = versus_peer(own["results"], data("peers-cheddar-h200.json")).strip()
+    return f"{text}\n\nCrenel: `boot40-h200.json`, {beside.made(own['provenance'])}.\n"
 
 
 def processors() -> str:
