@@ -162,10 +162,10 @@ def test_networks_are_found_when_they_are_measured(tmp_path):
     (tmp_path / "workload-x.json").write_text(json.dumps({**record, "results": [row, *others]}))
     found = Results([tmp_path])
     (table,) = reproduce.outcome(reproduce.find("theodosian", "table", 2), found).tables
-    assert table.rows[-1] == (True, ("NVIDIA H200", "Crenel", None, None, 345.678))
+    assert table.rows[-1] == (True, ("NVIDIA H200", "Crenel, relu 63 x 19", None, None, 345.678))
     scales = reproduce.outcome(reproduce.find("cheddar", "table", 6), found)
     (own,) = [cells for ours, cells in scales.tables[0].rows if ours]
-    assert own[3:5] == (0.345678, 91.5)
+    assert own[3:5] == (0.345678, "91.5 of 32 images")
     assert [len(t.rows) for t in scales.tables if "ResNet" in t.title] == [2]
 
 

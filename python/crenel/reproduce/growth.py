@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from crenel.reproduce.builders import common
 from crenel.reproduce.charts import Lines
@@ -13,7 +14,8 @@ from crenel.reproduce.registry import Cell
 from crenel.reproduce.results import Found, Results, by_device
 
 Points = dict[str, list[tuple[float, float]]]
-ORDER = ("hmult", "hrot", "rescale", "hadd", "bootstrap")  # of curves of crenel bench growth
+OPERATIONS = ("hmult", "hrot", "rescale", "hadd")
+ORDER = (*OPERATIONS, "bootstrap")  # of curves of crenel bench growth
 WIDE = 20  # times the least: beyond it a linear axis shows the largest alone
 
 
@@ -26,9 +28,13 @@ class Curve:
     chart: Lines
     table: Table
     sources: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    """Points that the records were to have and do not, with the reason."""
 
 
-def _curve(name: str, title: str, chart: Lines, found: list[str]) -> Curve | None:
+def _curve(
+    name: str, title: str, chart: Lines, found: list[str], left_out: Iterable[str] = ()
+) -> Curve | None:
     points = {k: sorted(v) for k, v in chart.series.items() if len(v) > 1}
     if not points:
         return None
@@ -39,22 +45,36 @@ def _curve(name: str, title: str, chart: Lines, found: list[str]) -> Curve | Non
         by = dict(own)
         rows.append((True, (series, *(by.get(x) for x in xs))))
     columns = (f"{chart.y} \\ {chart.x}", *(f"{x:g}" for x in xs))
-    return Curve(name, title, whole, Table(columns, rows), tuple(dict.fromkeys(found)))
+    files = tuple(dict.fromkeys(found))
+    return Curve(name, title, whole, Table(columns, rows), files, tuple(left_out))
+
+
+def _of_one_record(runs: Mapping[tuple[str, str], list[Found]], axis: str) -> dict[str, list[Found]]:
+    """By series, the rows of the record with the widest range of the axis, the newest of those, so that all
+    points of a curve were made in one way by one program. runs: (series, file) -> rows."""
+    best: dict[str, tuple[tuple[float, str], list[Found]]] = {}
+    for (series, _), own in runs.items():
+        values = {float(f.row[axis]) for f in own}
+        rank = max(values) / min(values), own[0].date
+        if len(values) > 1 and (series not in best or rank > best[series][0]):
+            best[series] = rank, own
+    return {series: own for series, (_, own) in best.items()}
+
+
+def _device(f: Found) -> str:
+    """Of a row: a device of several parts, as cuda:0+1, is another than one card."""
+    count = str(f.row.get("device") or f.provenance.get("device", "")).count("+") + 1
+    return f"{count} parts, {f.device.rpartition('each: ')[2]}" if count > 1 else f.device
 
 
 def slots(results: Results) -> Curve | None:
-    """Bootstrapping by the slots of its message: a curve is of one record, the newest with several sizes, so
-    that all its points were made in one way."""
+    """Bootstrapping by the slots of its message."""
     runs: dict[tuple[str, str], list[Found]] = {}
     for f in results.rows("boot", params="boot40", keys="hoisted", batch=1, graph=True):
         if "message" in f.row:
             first = "SlotToCoeff first, " if f.row.get("order") == "slot_to_coeff_first" else ""
-            runs.setdefault((f"{f.row['message']}, {first}{f.device}", f.file), []).append(f)
-    last: dict[str, list[Found]] = {}
-    for (series, _), own in runs.items():
-        several = len({f.row["slots"] for f in own}) > 1
-        if several and (series not in last or own[0].date > last[series][0].date):
-            last[series] = own
+            runs.setdefault((f"{f.row['message']}, {first}{_device(f)}", f.file), []).append(f)
+    last = _of_one_record(runs, "slots")
     points = {
         series: [(f.row["slots"], f.row["latency_us"] / 1e3) for f in own] for series, own in last.items()
     }
@@ -79,19 +99,15 @@ def slot_levels(results: Results) -> Curve | None:
 
 def limbs(results: Results) -> Curve | None:
     """Operations by limbs."""
-    points: Points = {}
-    files = []
+    runs: dict[tuple[str, str], list[Found]] = {}
     rows = results.rows("ckks", params="boot40", batch=1, graph=False, timing="queued", inputs="same")
-    for device, own in by_device(rows).items():
-        for name in ("hmult", "hrot", "rescale", "hadd"):
-            last: dict[int, Found] = {}
-            for f in own:
-                if f.row["name"] == name and (
-                    f.row["limbs"] not in last or f.date > last[f.row["limbs"]].date
-                ):
-                    last[f.row["limbs"]] = f
-            points[f"{name}, {device}"] = [(k, f.row["latency_us"]) for k, f in last.items()]
-            files += [f.file for f in last.values()]
+    for name in OPERATIONS:
+        for f in rows:
+            if f.row["name"] == name:
+                runs.setdefault((f"{name}, {_device(f)}", f.file), []).append(f)
+    last = _of_one_record(runs, "limbs")
+    points = {series: [(f.row["limbs"], f.row["latency_us"]) for f in own] for series, own in last.items()}
+    files = [f.file for own in last.values() for f in own]
     chart = Lines("operations by limbs, boot40", "limbs", "us", points, logy=True)
     return _curve("limbs", "Operations by limbs", chart, files)
 
@@ -155,9 +171,11 @@ def _grown(
     """Operations over one axis of ``crenel bench growth``, the newest record of each device."""
     points: Points = {}
     files = []
+    left_out: list[str] = []
     weak: set[int] = set()
     for device, own in by_device(results.rows("growth", axis=axis)).items():
         last = max(own, key=lambda f: f.date).file
+        left_out += _left_out(last, results.documents[last], axis)
         where = device.removesuffix(" that executes nothing")
         if axis == "threads":  # each point has its own number
             where = re.sub(r", \d+ threads?$", "", where)
@@ -175,7 +193,24 @@ def _grown(
     ys = [y for own in points.values() for _, y in own]
     wide = bool(ys) and max(ys) > WIDE * min(ys)  # as of a CPU beside a GPU
     chart = Lines(title, x, unit, points, logx=logx, logy=unit == "us" or wide)
-    return _curve(name, title, chart, files)
+    return _curve(name, title, chart, files, left_out)
+
+
+def _left_out(file: str, document: Mapping[str, Any], axis: str) -> list[str]:
+    """Points of an axis that a record says it lacks: those of one reason in one sentence."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for each in document.get("left_out", ()):
+        if each["axis"] == axis:
+            at = f"2^{each['x']}" if axis == "log_n" else f"{each['x']:,}"
+            places.setdefault((each["name"], each["why"]), []).append(at)
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for (name, why), xs in places.items():
+        by_reason.setdefault((", ".join(xs), why), []).extend([name] if name else [])
+    what = {"log_n": "N ="}.get(axis, axis)
+    return [
+        f"`{file}`: {what} {xs}{' of ' * bool(names)}{' and '.join(names)} ({why})"
+        for (xs, why), names in by_reason.items()
+    ]
 
 
 def rings(results: Results) -> Curve | None:
@@ -204,7 +239,8 @@ def threads(results: Results) -> Curve | None:
 
 
 def gpus(results: Results) -> Curve | None:
-    """What several devices bring, by their number."""
+    """What several devices bring, by their number: of work that each does by itself, and of one bootstrap
+    that they divide."""
     points: Points = {}
     files = []
     for f in results.rows("pool"):
@@ -213,8 +249,27 @@ def gpus(results: Results) -> Curve | None:
             series = f"{f.row['name']}{some}, {f.device}"
             points.setdefault(series, []).append((f.row["devices"], f.row["times_one_device"]))
             files.append(f.file)
-    title = "Throughput by devices"
-    return _curve("gpus", title, Lines(title, "devices", "times one device", points), files)
+    for device, (parts, gain, file) in _divided(results).items():
+        points[f"one bootstrap divided, {device}"] = [(1, 1.0), (parts, gain)]
+        files.append(file)
+    title = "Several devices: each its own work, and one bootstrap divided among them"
+    return _curve("gpus", title, Lines("several devices", "devices", "times one device", points), files)
+
+
+def _divided(results: Results) -> dict[str, tuple[int, float, str]]:
+    """Card -> (parts, times faster than one card in the same run, file): of the records of the same number of
+    parts, which differ in how these exchange limbs, that of the fastest."""
+    runs: dict[tuple[str, str], dict[str, float]] = {}
+    for f in results.rows("boot", params="boot40", keys="hoisted", batch=1, graph=True):
+        if f.file in results.documents and "beside" in results.documents[f.file]:
+            runs.setdefault((f.device, f.file), {})[str(f.row.get("device", ""))] = float(f.row["latency_us"])
+    best: dict[str, tuple[float, int, float, str]] = {}
+    for (device, file), own in runs.items():
+        alone = own.pop("", None)
+        for parts, us in own.items():
+            if alone is not None and (device not in best or us < best[device][0]):
+                best[device] = us, parts.count("+") + 1, alone / us, file
+    return {device: (parts, gain, file) for device, (_, parts, gain, file) in best.items()}
 
 
 CURVES: tuple[Callable[[Results], Curve | None], ...] = (

@@ -41,6 +41,8 @@ class Outcome:
     tables: list[Table] = field(default_factory=list)
     charts: list[Chart] = field(default_factory=list)
     lacks: list[Lack] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    """What the records add to the item's remarks."""
     kinds: set[str] = field(default_factory=set)
     sources: dict[str, str] = field(default_factory=dict)
     """File, and what it says of device, parameters and command."""
@@ -104,6 +106,11 @@ class Work:
         """A picture."""
         self.out.charts.append(chart)
 
+    def remark(self, text: str) -> None:
+        """Says what is alike or not by the records; the same once."""
+        if text not in self.out.remarks:
+            self.out.remarks.append(text)
+
     def lack(self, what: str, command: str) -> None:
         """Says what no record holds."""
         self.out.lacks.append(Lack(what, command))
@@ -136,6 +143,13 @@ def describe(found: Found) -> str:
         parts.append(f"N = 2^{row['log_n']}, log PQ {float(row['log_pq']):.1f}")
     if row.get("security_bits") is not None:
         parts.append(f"{float(row['security_bits']):.0f} bits of security")
+    return made(", ".join(parts), of)
+
+
+def made(what: str, of: Mapping[str, Any]) -> str:
+    """And what a provenance says of commit, day and command: records of every kind have as much as they
+    wrote."""
+    parts = [what]
     if of.get("commit"):
         parts.append(f"commit {str(of['commit'])[:10]}{' with changes' if of.get('dirty') else ''}")
     parts += [str(of["date"])[:10]] if of.get("date") else []

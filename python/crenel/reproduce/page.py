@@ -80,7 +80,7 @@ def notes(outcome: Outcome) -> list[tuple[str, list[str]]]:
         return [("Not applicable", [item.not_applicable])]
     listed = dict.fromkeys(COMMANDS[name].text() for name in item.commands)
     parts = [
-        ("Like for like", list(item.remarks)),
+        ("Like for like", [*item.remarks, *outcome.remarks]),
         ("Not applicable in it", [item.leaves_out] if item.leaves_out else []),
         ("Not measured yet", [lack_text(lack) for lack in outcome.lacks]),
         ("From", [f"`{file}`: {what}" for file, what in sorted(outcome.sources.items())]),
@@ -108,6 +108,7 @@ def markdown_page(found: Sequence[Outcome], curves: Sequence[Curve], figures_at:
             if figures_at:
                 text += f"\n![{curve.title}]({figures_at}/growth-{curve.name}.svg)\n"
             text += "\nFrom " + ", ".join(f"`{file}`" for file in curve.sources) + ".\n"
+            text += f"\nLeft out: {'; '.join(curve.left_out)}.\n" if curve.left_out else ""
     return text
 
 
@@ -161,6 +162,8 @@ def html_page(found: Sequence[Outcome], curves: Sequence[Curve], pictures: Mappi
     for curve in curves:
         body += [f"<h3>{html.escape(curve.title)}</h3>", _html_table(curve.table)]
         body += _html_picture(pictures, f"growth-{curve.name}.svg")
+        if curve.left_out:
+            body.append(f"<p class='note'>Left out: {_inline('; '.join(curve.left_out))}.</p>")
     head = "<!doctype html><html lang='en'><meta charset='utf-8'><title>Reproduction</title>"
     return head + f"<style>{STYLE}</style>" + "<h1>Reproduction</h1>" + "\n".join(body) + "</html>\n"
 

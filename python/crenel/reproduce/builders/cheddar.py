@@ -57,7 +57,8 @@ def gpus(work: Work) -> None:
 @builds(PAPER, "table", 5)
 def workloads(work: Work) -> None:
     """Ours at two scales, and Cheddar's public code on an H200."""
-    boots_seen = trained_seen = nets_seen = False
+    boots_seen = trained_seen = False
+    all_nets: list[common.Network] = []
     names = [str(row[0]) for row in work.item.rows]
     times = [number(row[1]) for row in work.item.rows]
     own: list[str] = []
@@ -71,29 +72,30 @@ def workloads(work: Work) -> None:
     for params, scale in (("boot40", 40), ("boot35", 35)):
         boots, trained = common.boots(work.results, params), common.helr(work.results, params)
         nets = common.network(work.results, "resnet20", params)
-        boots_seen, trained_seen, nets_seen = (
-            boots_seen or bool(boots),
-            trained_seen or bool(trained),
-            nets_seen or bool(nets),
-        )
-        for device in dict.fromkeys([*boots, *trained, *nets]):
+        all_nets += nets
+        by_device = common.networks_by_device(nets)
+        boots_seen, trained_seen = boots_seen or bool(boots), trained_seen or bool(trained)
+        for device in dict.fromkeys([*boots, *trained, *by_device]):
             name = f"Crenel ({device}, scale 2^{scale})"
             boot = work.take(boots[device])["latency_us"] / US_PER_MS if device in boots else None
-            iteration = network = None
+            iteration = None
             if device in trained:
                 work.take(trained[device][0])
                 iteration = trained[device][1] / US_PER_MS
-            if device in nets:
-                network = work.take(nets[device])["latency_us"] / 1e6
-            work.beside(name, boot, iteration, network)
+            if boot is not None or iteration is not None:
+                work.beside(name, boot, iteration, None)
+            for each in by_device.get(device, []):
+                work.take(each.run)
+                work.beside(f"{name}, {each.polynomials}", None, None, each.seconds)
             if boot is not None:
                 names.append(name)
                 times.append(boot)
                 own.append(name)
+    common.remark_polynomials(work, all_nets)
     for seen, what, command in (
         (boots_seen, "bootstrapping", "boot:boot40"),
         (trained_seen, "HELR", "helr:boot40"),
-        (nets_seen, "ResNet-20", "resnet20:boot40"),
+        (bool(all_nets), "ResNet-20", "resnet20:boot40"),
     ):
         if not seen:
             work.lack(what, command)
@@ -107,10 +109,12 @@ def scales(work: Work) -> None:
     groups: list[str] = []
     theirs: list[float | None] = []
     ours: list[float | None] = []
+    all_nets: list[common.Network] = []
     for k, (params, scale) in enumerate(SCALES):
         trained, sorted_ = common.helr(work.results, params), common.sorts(work.results, params)
         nets = common.network(work.results, "resnet20", params)
-        for device in dict.fromkeys([*trained, *nets, *(f.device for f, _, _ in sorted_)]):
+        all_nets += nets
+        for device in dict.fromkeys([*trained, *(f.device for f, _, _ in sorted_)]):
             cells: list[Cell] = [None] * 6
             if device in trained:
                 run, time, accuracy = trained[device]
@@ -120,25 +124,45 @@ def scales(work: Work) -> None:
                     groups.append(f"HELR, {scale}")
                     theirs.append(number(work.item.rows[k][1]))
                     ours.append(time / US_PER_MS)
-            if device in nets:
-                row = work.take(nets[device])
-                share = row.get("accuracy")
-                cells[2:4] = [row["latency_us"] / 1e6, None if share is None else 100 * share]
             of_device = [each for each in sorted_ if each[0].device == device]
             for f, seconds, bits in of_device[:1]:
                 work.take(f)
                 cells[4:] = [seconds, bits]
             work.beside(f"{scale}, Crenel, {params}, {device}", *cells)
+        for each in nets:
+            work.take(each.run)
+            if each.accuracy:
+                work.take(each.accuracy)
+            of = f"{scale}, Crenel, {params}, {each.run.device}, {each.polynomials}"
+            work.beside(of, None, None, each.seconds, each.judged, None, None)
         if not trained:
             work.lack(f"HELR at {scale}", f"helr:{params}")
         if not sorted_:
             work.lack(f"Sort at {scale}", f"sort:{params}")
         if not nets:
             work.lack(f"ResNet-20 at {scale}", f"resnet20:{params}")
+    common.remark_polynomials(work, all_nets)
+    if all_nets:
+        work.remark(
+            "Accuracy of ResNet-20 is that of the most images that a run of the same set and polynomials"
+            " took, whatever its batch; time is of one image."
+        )
     _sorts(work)
     work.table(
         "ours: ResNet-20, every variant measured",
-        ("set", "device", "polynomials", "launches", "batch", "s", "s an image", "accuracy, %", "images"),
+        (
+            "set",
+            "device",
+            "commit",
+            "polynomials",
+            "launches",
+            "batch",
+            "s",
+            "s an image",
+            "accuracy, %",
+            "unencrypted, %",
+            "images",
+        ),
         [cells for params, _ in SCALES for cells in _networks(work, params)],
     )
     if ours:
@@ -180,10 +204,11 @@ def _networks(work: Work, params: str) -> list[tuple[Cell, ...]]:
     rows: list[tuple[Cell, ...]] = []
     for f in common.networks(work.results, "resnet20", params):
         row = work.take(f)
-        accuracy = None if row.get("accuracy") is None else 100 * row["accuracy"]
+        right = [None if row.get(k) is None else 100 * row[k] for k in ("accuracy", "float_accuracy")]
         seconds = row["latency_us"] / 1e6
         how = row["activation"], "CUDA graph" if row.get("graph") else "eager", row["batch"]
-        rows.append((params, f.device, *how, seconds, seconds / row["batch"], accuracy, row["steps"]))
+        made = f"{str(f.provenance.get('commit', ''))[:10]}, {f.date[:10]}"
+        rows.append((params, f.device, made, *how, seconds, seconds / row["batch"], *right, row["steps"]))
     return rows
 
 
@@ -292,7 +317,7 @@ def rotation(work: Work) -> None:
     if found is None:
         return
     file, data, rows = found
-    work.source(file, f"{common.counted(data)}, one HRot under counters")
+    work.source(file, common.counted(data, "one HRot under counters"))
     times: dict[str, float] = {}
     for row in rows:
         times[row["kernel"]] = times.get(row["kernel"], 0.0) + row["us"]
@@ -346,9 +371,10 @@ def levels_left(work: Work) -> None:
                 runs = sorted(own, key=lambda f: (f.row["batch"], f.row["latency_us"]))[:1]
             found_share = common.share_of_stages(runs, BOOTSTRAPS)
             if found_share:
-                work.take(found_share[0])
-                shares.append((title, params, scale, found_share[0].device, 100 * found_share[1]))
-        if not any(row[0] == title for row in shares):
+                row = work.take(found_share[0])
+                what = f"{title}, {row['activation']}" if "activation" in row else title
+                shares.append((what, params, scale, found_share[0].device, 100 * found_share[1]))
+        if not any(str(row[0]).startswith(title) for row in shares):
             work.lack(f"bootstrapping's share of {title}", f"{name}:boot40")
     work.table("ours: bootstrapping's share", ("workload", "set", "scale", "device", "%"), shares)
     if shares:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crenel.reproduce.builders import common
+from crenel.reproduce.builders import common, traces
 from crenel.reproduce.charts import Bars, Stacks
 from crenel.reproduce.outcome import MEASURED, SIMULATED, Work, builds
 from crenel.reproduce.registry import Cell, find, number
@@ -24,6 +24,7 @@ KINDS = {
 }
 PRIMITIVES = ("hemultrescale", "rotate", "rescale")  # the paper's HEMult rescales
 INTERVAL = "16"
+TILE = 16, 8, 16  # rows, columns and steps
 ELEMENTS, UNITS = 128, 432
 WARPS = 64  # of a multiprocessor
 A100_MM2 = 826.0
@@ -46,6 +47,8 @@ def predicted(work: Work) -> dict[str, dict[str, Any]]:
         if found:
             out[target] = found[1]
             work.source(found[0], f"the model's predictions, target {TARGETS[target]}", SIMULATED)
+    if "bootstrap" in out.get("h200", {}):
+        traces.remark(work, out["h200"]["bootstrap"]["classes"])
     return out
 
 
@@ -193,12 +196,6 @@ def primitives(work: Work) -> None:
         work.chart(Bars("speed-up by FHECore (Table VII)", "times", names, series, own))
 
 
-def sums(classes: Mapping[str, Any], key: str) -> float | None:
-    """Milliseconds of all classes; None where one has no time."""
-    values = [c.get(key) for c in classes.values()]
-    return sum(values) / US_PER_MS if values and None not in values else None
-
-
 @builds(PAPER, "table", 8)
 def workload_times(work: Work) -> None:
     """A bootstrapping measured and scaled, workloads composed; GME's row of another paper."""
@@ -210,7 +207,8 @@ def workload_times(work: Work) -> None:
         if target == "h200" and data:
             by["bootstrap"] = data.get("bootstrap", {}).get("classes", {})
         times = {
-            key: [sums(by.get(n, {}), key) for n in ("bootstrap", *WORKLOADS)] for key in ("us", "with_us")
+            key: [traces.sums(by.get(n, {}), key) for n in ("bootstrap", *WORKLOADS)]
+            for key in ("us", "with_us")
         }
         if not any(times["us"]):
             continue
@@ -225,6 +223,7 @@ def workload_times(work: Work) -> None:
         names = ["Bootstrap", "LR", "ResNet20", "BERT-Tiny"]
         title = "speed-up of workloads by FHECore (Table VIII)"
         work.chart(Bars(title, "times", names, printed | ups, list(ups)))
+    traces.check(work, records.get("h200", {"workloads": [], "params": ""}))
     # GME [Cheddar, Table 5]: another way to change a GPU, whose workloads are not the paper's.
     work.table(
         "GME, as Cheddar's Table 5 prints it (another library's circuits on a modified MI100)",
@@ -249,6 +248,18 @@ def synthesis(work: Work, design: str) -> dict[str, dict[str, Any]] | None:
     return None
 
 
+def latencies(work: Work) -> tuple[Cell, Cell]:
+    """Cycles of the modular element and of the array, by the verification of the paper's unit: a tile's last
+    element is there after its steps, the skew of rows and columns, and the element's own cycles."""
+    for file, data in work.results.of_kind("crenel-fhecore-verification"):
+        if data["config"] == "paper":
+            work.source(file, f"{data['simulator']}: `{data['provenance']['command']}`", SIMULATED)
+            array = int(data["figures"]["array_latency_with_c"])
+            rows, cols, steps = TILE
+            return array - (steps + rows - 1 + cols - 1), array
+    return None, None
+
+
 @builds(PAPER, "table", 4)
 def enhanced(work: Work) -> None:
     """An element with a unit for each format, without and with the modular one beside it."""
@@ -265,8 +276,10 @@ def enhanced(work: Work) -> None:
 
     clocks = [r["frequency_ghz"] for r in both]
     none: tuple[Cell, ...] = (None, None)
+    element, _ = latencies(work)
     rows = [
         row("frequency, GHz", clocks, clocks),
+        row("latency, cycles", (element, None), none),
         row("area, um2", areas, [ELEMENTS * area for area in areas]),
         row("area of all, mm2", none, mm2),
         row("die, mm2", none, (A100_MM2 + added, A100_MM2)),
@@ -288,14 +301,10 @@ def rtl(work: Work) -> None:
     element, around = found["modmul_pe_cs"], found["array_periphery"]
     grid = ELEMENTS * element["area"] + around["area"]
     clock = min(element["frequency_ghz"], around["frequency_ghz"])
-    latency: Cell = None
-    for file, data in work.results.of_kind("crenel-fhecore-verification"):
-        if data["config"] == "paper":
-            work.source(file, f"{data['simulator']}: `{data['provenance']['command']}`", SIMULATED)
-            latency = data["figures"]["array_latency_with_c"]
+    of_element, latency = latencies(work)
     rows = [
         ("frequency, GHz", element["frequency_ghz"], clock),
-        ("latency, cycles", None, latency),
+        ("latency, cycles", of_element, latency),
         ("area, um2", element["area"], grid),
         (f"area of {UNITS}, mm2", None, UNITS * grid / UM2_PER_MM2),
     ]

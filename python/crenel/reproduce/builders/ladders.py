@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from crenel.reproduce.charts import Bars
-from crenel.reproduce.outcome import COMPUTED, MEASURED, Work
+from crenel.reproduce.outcome import COMPUTED, MEASURED, Work, made
 from crenel.reproduce.registry import Cell
 from crenel.reproduce.results import TOY, TOY_NOTE, Results, short_device
 
@@ -74,7 +74,8 @@ def take_rungs(work: Work, operation: str, ladder: str, figure: str) -> bool:
     for each in own:
         what = "bounds of its launches" if each.dry else "measured"
         of = f"{each.what}, {each.device}"
-        work.source(each.file, f"boot40, {each.device}: {what}", COMPUTED if each.dry else MEASURED)
+        said = made(f"boot40, {each.device}: {what}", work.results.documents[each.file]["provenance"])
+        work.source(each.file, said, COMPUTED if each.dry else MEASURED)
         ms = [us / US_PER_MS for us in each.us]
         gains = [None, *(before / after for before, after in pairwise(ms))]
         moved = [None if row["bytes"] is None else row["bytes"] / 1e9 for row in each.rows]

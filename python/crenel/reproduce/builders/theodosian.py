@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Mapping
 
 from crenel.reproduce.builders import common, kernels, ladders
 from crenel.reproduce.charts import Bars, Lines, Roofline, Stacks
-from crenel.reproduce.outcome import COMPUTED, MEASURED, Work, builds
+from crenel.reproduce.outcome import COMPUTED, MEASURED, Work, builds, made
 from crenel.reproduce.registry import Cell, number
-from crenel.reproduce.results import newest, short_device
+from crenel.reproduce.results import Found, newest, short_device
 
 PAPER = "theodosian"
 US_PER_MS = 1e3
@@ -47,18 +47,23 @@ def workloads(work: Work) -> None:
     boots = common.boots(work.results, "boot40")
     trained = common.helr(work.results, "boot40")
     nets = common.network(work.results, "resnet20", "boot40")
+    by_device = common.networks_by_device(nets)
     ours: dict[str, list[float | None]] = {}
-    for device in dict.fromkeys([*boots, *trained, *nets]):
+    for device in dict.fromkeys([*boots, *trained, *by_device]):
         boot = float(work.take(boots[device])["latency_us"]) / US_PER_MS if device in boots else None
-        iteration = network = None
+        iteration = None
         if device in trained:
             run, time, _ = trained[device]
             work.take(run)
             iteration = time / US_PER_MS
-        if device in nets:
-            network = float(work.take(nets[device])["latency_us"]) / US_PER_MS
-        ours[device] = [boot, iteration, network]
-        work.beside(device, "Crenel", boot, iteration, network)
+        ours[device] = [boot, iteration]
+        if boot is not None or iteration is not None:
+            work.beside(device, "Crenel", boot, iteration, None)
+        for each in by_device.get(device, []):
+            work.take(each.run)
+            work.beside(device, f"Crenel, {each.polynomials}", None, None, each.seconds * US_PER_MS)
+    common.remark_polynomials(work, nets)
+    _alike(work, boots)
     for found, what, command in (
         (boots, "bootstrapping", "boot:boot40"),
         (trained, "HELR", "helr:boot40"),
@@ -75,20 +80,55 @@ def workloads(work: Work) -> None:
             work.chart(Bars(f"{what} (Table II)", "ms", names, {"": values}, [n for n, _ in own], log=True))
 
 
+# Rows of Table II whose GPU we have, too, by what the driver calls it.
+SAME_GPU = {"H100 SXM": "NVIDIA H100 80GB HBM3", "H200 SXM": "NVIDIA H200"}
+
+
+def _alike(work: Work, boots: Mapping[str, Found]) -> None:
+    """Bootstrapping on the same GPUs."""
+    rows = {str(row[0]): number(row[2]) for row in work.item.rows if row[1] == "Theodosian"}
+    said = []
+    for theirs, ours in SAME_GPU.items():
+        if ours in boots:
+            ms = number(boots[ours].row["latency_us"]) / US_PER_MS
+            said.append(
+                f"{theirs} {rows[theirs]:g} ms there, {ms:.3g} here ({rows[theirs] / ms:.2f} times as long)"
+            )
+    if said:
+        work.remark(
+            f"Like for like are bootstraps on the same GPUs, at scale 2^40, 128 bits and 13 levels left: "
+            f"{'; '.join(said)}. The paper's H100 80GB has PCIe and slower memory; the driver calls the H100"
+            f" SXM {SAME_GPU['H100 SXM']}."
+        )
+
+
+WORD_BYTES = 4
+
+
+def footprints(limbs: int, alpha: int, ring_dim: int) -> tuple[int, int]:
+    """Bytes that stages 1 and 3 of a key switch hold, as the paper's table counts: every digit raised to all
+    limbs and the special ones; both quotients, and what is taken from each, at all limbs."""
+    digits = -(-limbs // alpha)
+    each = ring_dim * WORD_BYTES
+    return digits * (limbs + alpha) * each, 4 * limbs * each
+
+
 @builds(PAPER, "table", 3)
 def key_switch_traffic(work: Work) -> None:
-    """Bytes of the stages, as the launches state them."""
+    """Bytes of the stages: held by arithmetic, moved as the launches state them."""
     found = common.traffic(work.results, "boot40", "bootstrap")
     if found is None:
         return
     common.take_traffic(work, found)
+    ring_dim = common.preset(work, found[1]["params"]).ring_dim
     groups: list[str] = []
     theirs: list[float | None] = []
     own: list[float | None] = []
     for case in found[1]["key_switch"]:
         digits = -(-case["limbs"] // case["alpha"])
         stages = [b / MB for b in case["bytes"]]
-        work.beside(f"{case['limbs']}, {case['alpha']}, {digits} (ours)", None, None, *stages)
+        held = [b / MB for b in footprints(case["limbs"], case["alpha"], ring_dim)]
+        work.beside(f"{case['limbs']}, {case['alpha']}, {digits} (ours)", *held, *stages)
         groups += [f"{case['paper']['limbs']} limbs, stage {k}" for k in (1, 2, 3)]
         theirs += case["paper"]["stages"]
         own += stages
@@ -96,7 +136,7 @@ def key_switch_traffic(work: Work) -> None:
         off = [abs(v) for v in data["kernels"].values()]
         within = sum(v <= data["tolerance"] for v in off)
         what = f"hardware counters: {within} of {len(off)} kernels within {100 * data['tolerance']:.0f} %"
-        work.source(file, what, MEASURED)
+        work.source(file, made(what, data["provenance"]), MEASURED)
     work.chart(
         Bars(
             "bytes of a key switch (Table III)",
@@ -260,36 +300,46 @@ def roofline(work: Work) -> None:
 @builds(PAPER, "figure", 5)
 def batches(work: Work) -> None:
     """Amortised time of a ciphertext by batch."""
-    work_batches(work, [3, 5, 7, 9, 11], "hmult", "HMult + relinearise")
+    if not work_batches(work, [3, 5, 7, 9, 11], "hmult", "HMult + relinearise"):
+        work.lack("operations on batches", "batches")
     if not kernels.by_polynomials(work):
         work.lack("counters of single kernels at other batch sizes", "pipes")
 
 
-def work_batches(work: Work, limbs: list[int], name: str, title: str) -> None:
-    """A table and curves of amortised times, of the newest record that has several batches."""
+def work_batches(work: Work, limbs: list[int], name: str, title: str) -> bool:
+    """A table and curves of amortised times, of each device's newest record in which a number of limbs has
+    two sizes of a batch or more. False: there is none."""
     found = work.results.rows("ckks", name=name, params="boot40", graph=True, timing="queued", inputs="same")
-    found = [f for f in found if f.row["limbs"] in limbs]
-    files = [f for f in found if f.row["batch"] > 1]
-    last = newest(files)
-    if last is None:
-        return
-    own = [f for f in found if f.file == last.file]
+    by_file: dict[str, dict[int, dict[int, Found]]] = {}
+    for f in found:
+        if f.row["limbs"] in limbs:
+            by_file.setdefault(f.file, {}).setdefault(f.row["limbs"], {})[f.row["batch"]] = f
+    several = {
+        file: rows
+        for file, own in by_file.items()
+        if (rows := {count: sizes for count, sizes in sorted(own.items()) if len(sizes) > 1})
+    }
+    last: dict[str, tuple[str, str]] = {}
+    for file, rows in several.items():
+        one = next(f for sizes in rows.values() for f in sizes.values())
+        last[one.device] = max(last.get(one.device, ("", "")), (one.date, file))
+    for device, (_, file) in last.items():
+        _batches_of(work, several[file], f"{title}, boot40, {device}, CUDA graph", title)
+    return bool(last)
+
+
+def _batches_of(work: Work, rows: Mapping[int, Mapping[int, Found]], what: str, title: str) -> None:
+    """Of one record: limbs -> size of a batch -> row."""
+    sizes = sorted({size for own in rows.values() for size in own})
+    body: list[tuple[Cell, ...]] = []
     series: dict[str, list[tuple[float, float]]] = {}
-    rows: dict[int, dict[int, float]] = defaultdict(dict)
-    for f in own:
-        work.take(f)
-        rows[f.row["limbs"]][f.row["batch"]] = f.row["amortised_us"]
-    sizes = sorted({f.row["batch"] for f in own})
-    body = []
-    for count in sorted(rows):
-        one = rows[count][sizes[0]]
-        body.append((count, *(rows[count].get(b) for b in sizes), one / rows[count][sizes[-1]]))
-        series[f"{count} limbs"] = [(b, one / rows[count][b]) for b in sizes if b in rows[count]]
-    work.table(
-        f"ours: {title}, boot40, {last.device}, CUDA graph",
-        ("limbs", *(f"batch {b}, us each" for b in sizes), f"batch {sizes[0]} over {sizes[-1]}"),
-        body,
-    )
+    for count, own in rows.items():
+        us = {size: float(work.take(own[size])["amortised_us"]) for size in sorted(own)}
+        least, most = min(us), max(us)
+        body.append((count, *(us.get(size) for size in sizes), us[least] / us[most]))
+        series[f"{count} limbs"] = [(size, us[least] / each) for size, each in us.items()]
+    columns = ("limbs", *(f"batch {size}, us each" for size in sizes), "the least batch over the greatest")
+    work.table(f"ours: {what}", columns, body)
     work.chart(Lines(f"{title} of a batch: times faster a ciphertext", "batch", "times", series, logx=2))
 
 
@@ -300,7 +350,7 @@ def stages(work: Work) -> None:
     if found is None:
         return
     file, data, rows = found
-    work.source(file, f"{common.counted(data)}, one HMult")
+    work.source(file, common.counted(data, "one HMult"))
     l2, dram = common.rate("l2"), common.rate("dram_read")
     names = {
         "1: decompose and raise": ("row_inverse", "column_inverse", "base_convert", "column_forward"),
@@ -354,7 +404,8 @@ def key_switching(work: Work) -> None:
     work.table("ours: key switch", ("limbs", "eager, us", "CUDA graph, us"), rows)
     if groups:
         work.chart(Bars("key switching (Fig. 7a)", "us", groups, series, list(series)))
-    work_batches(work, [11], "hrot", "HRot")
+    if not work_batches(work, [11], "hrot", "HRot"):
+        work.lack("rotations of batches", "batches")
 
 
 @builds(PAPER, "figure", 8)
