@@ -13,7 +13,7 @@ import crenel
 from crenel import reproduce, tfhe
 from crenel.cli import main
 from crenel.reproduce import growth, page, render
-from crenel.reproduce.builders import bolt, theodosian
+from crenel.reproduce.builders import bolt, common, theodosian
 from crenel.reproduce.results import Results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -142,6 +142,20 @@ def boot(us, slots=1 << 15, **more):
         "name": "bootstrap", "params": "boot40", "keys": "hoisted", "batch": 1, "graph": True, "log_n": 16,
         "message": "complex", "slots": slots, "latency_us": us, **more,
     }  # fmt: skip
+
+
+def test_bootstraps_of_another_kind_are_not_the_newest(records, tmp_path):
+    """SlotToCoeff first leaves other levels; a run without keys for aligned levels tells what these bring."""
+    whole = {"slot_level_ns": 20.0}
+    records("with.json", "boot", [boot(8e3, order="coeff_to_slot_first", **whole)], 1)
+    turned = records("turned.json", "boot", [boot(7e3, order="slot_to_coeff_first", **whole)], 8)
+    assert common.boots(turned, "boot40")["NVIDIA H200"].file == "with.json"
+    results = records("plain.json", "boot", [boot(9e3, **whole)], 9)
+    assert common.boots(results, "boot40")["NVIDIA H200"].file == "plain.json"
+    document = json.loads((tmp_path / "plain.json").read_text())
+    document["provenance"]["command"] = "crenel_bench_boot --plain-keys --runs 1"
+    (tmp_path / "plain.json").write_text(json.dumps(document))
+    assert common.boots(Results([tmp_path]), "boot40")["NVIDIA H200"].file == "with.json"
 
 
 def curve(results, name):

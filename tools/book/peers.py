@@ -9,9 +9,12 @@ from typing import Any
 
 from book import beside
 from book.beside import PUBLISHED
-from book.reach import RESULTS, Row, rows
+from book.reach import RESULTS, Row, device, rows
 from report.scheme import versus_peer
 from report.text import duration, number, table
+
+FIRST = "coeff_to_slot_first"  # the order that others have, and all levels that a set leaves
+PLAIN = "--plain-keys"  # a run without keys for aligned levels, to tell what they bring
 
 
 def data(name: str) -> dict[str, Any]:
@@ -33,16 +36,21 @@ def power(value: float | None) -> str:
 
 
 def own_bootstraps() -> Iterator[tuple[str, Row, Row, Row]]:
-    """File, provenance, row and precision of the newest bootstrap of one ciphertext of all slots on the H200,
-    of each set and kind of keys: those of other commits are other programs."""
-    last: dict[tuple[str, str], tuple[str, Row, Row, Row]] = {}
-    for file in sorted(RESULTS.glob("boot[0-9]*-h200-boot*.json")):
+    """File, provenance, row and precision of the newest bootstrap of one ciphertext of all slots.
+
+    Of each card, set and kind of keys: those of other commits are other programs.
+    """
+    last: dict[tuple[str, str, str], tuple[str, Row, Row, Row]] = {}
+    for file in sorted(RESULTS.glob("boot[0-9]*-h[12]00-boot*.json")):
         found = json.loads(file.read_text(encoding="utf-8"))
         of = found["provenance"]
+        if PLAIN in of["command"]:
+            continue
         for row in found["results"]:
             whole = 2 * row["slots"] == 1 << row["log_n"] and row["batch"] == 1
+            whole = whole and row.get("order", FIRST) == FIRST
             if whole and row.get("message") != "real" and not row["graph"] and "security_bits" in row:
-                key = row["params"], row["keys"]
+                key = device(of), row["params"], row["keys"]
                 if key not in last or of["date"] > last[key][1]["date"]:
                     last[key] = file.name, of, row, found.get("precision") or {}
     yield from last.values()
@@ -50,26 +58,31 @@ def own_bootstraps() -> Iterator[tuple[str, Row, Row, Row]]:
 
 def gpu_bootstraps() -> str:
     """Everybody's bootstrap on one card, sorted by time."""
-    header = ["library", "scale", "words", "log PQ", "levels left", "bootstrap", "a slot and level"]
+    header = ["library", "on", "scale", "words", "log PQ", "levels left", "bootstrap", "a slot and level"]
     header += ["error: mean of the largest, worst", "security", "source", "measured"]
     lines = []
     for name, provenance, row, precision in own_bootstraps():
         ms = row["latency_us"] / 1e3
         levels = row["output_level"] - row["input_level"]
         errors = [power(precision.get(k)) for k in ("mean_max_error_log2", "worst_error_log2")]
+        if precision.get("runs"):
+            errors[1] += f" ({precision['runs']:,} run{'s' * (precision['runs'] > 1)})"
         cells = [
             f"**Crenel**, {row['params']}, {row['keys']} keys",
+            device(provenance),
             f"2^{row['scale_bits']}",
             "32-bit",
         ]
         cells += [number(row["log_pq"]), str(levels), duration(1e3 * ms), per_slot(ms, levels)]
         bits = f"{row['security_bits']:.0f} bits"
         lines.append((ms, [*cells, ", ".join(errors), bits, f"`{name}`", beside.made(provenance)]))
+    card = data("peers-bootstraps-h200.json")["provenance"]["device_description"]
     for row in data("peers-bootstraps-h200.json")["rows"]:
         ms, levels = row["bootstrap_ms"], row["levels_left"]
         errors = [power(row[k]) for k in ("mean_error_log2", "worst_error_log2") if row[k] is not None]
         cells = [
             row["library"],
+            card,
             f"2^{row['scale_bits']}",
             row["words"],
             number(row["log_pq"]) if row["log_pq"] else "",
@@ -83,7 +96,15 @@ def gpu_bootstraps() -> str:
         ]
         lines.append((ms, [*cells, "`peers-bootstraps-h200.json`", ""]))
     for row in published("ckks"):
-        cells = [f"{row['system']}, its own figure", "2^40", "", "", "13", duration(1e3 * row["ms"])]
+        cells = [
+            f"{row['system']}, its own figure",
+            row["device"],
+            "2^40",
+            "",
+            "",
+            "13",
+            duration(1e3 * row["ms"]),
+        ]
         lines.append(
             (row["ms"], [*cells, per_slot(row["ms"], 13), "", "", f"[{row['key']}], {row['where']}", ""])
         )

@@ -16,6 +16,8 @@ from crenel.reproduce.results import Found, Results, by_device, newest, short_de
 
 NEAR = 2  # numbers of limbs that may be compared differ by this much at most
 US_PER_MS = 1e3
+FIRST = "coeff_to_slot_first"
+PLAIN = "--plain-keys"  # of a run without keys for aligned levels, to tell what they bring
 # The papers' sizes of HELR and Sort.
 HELR = {"batch": 1024, "features": 196, "steps": 32}
 SORTED = 1 << 14
@@ -32,9 +34,10 @@ def boots(
     whole = [f for f in found if f.row["slots"] == 1 << (f.row["log_n"] - 1)]
     # "device": of several GPUs; older records say no kind of message
     full = [f for f in whole if "device" not in f.row and f.row.get("message", "complex") == "complex"]
-    return _newest(
-        f for f in full if f.row.get("slot_level_ns")
-    )  # not those of keys that are moved or change
+    # Not those of keys that are moved or change, nor of keys without aligned levels beside others; and
+    # CoeffToSlot first, as the papers: the other order leaves other levels.
+    own = [f for f in full if f.row.get("slot_level_ns") and f.row.get("order", FIRST) == FIRST]
+    return _newest(f for f in own if PLAIN not in str(f.provenance.get("command")))
 
 
 def _newest(found: Iterable[Found]) -> dict[str, Found]:
