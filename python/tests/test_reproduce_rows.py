@@ -180,6 +180,19 @@ def test_a_curve_is_of_one_record_and_one_device(records):
     assert dict(found.chart.series) == {"complex, NVIDIA H200": [(1 << 12, 5.0), (1 << 15, 9.0)]}
 
 
+def test_a_curve_by_scale_is_of_one_day(records):
+    """A set that was measured later, by another program, is no point between those of before."""
+
+    def of(params, bits, ns):
+        return [boot(9e3, scale_bits=bits, slot_level_ns=ns) | {"params": params}]
+
+    records("boot35.json", "boot", of("boot35", 35, 20.0), 1)
+    records("boot45.json", "boot", of("boot45", 45, 30.0), 1)
+    found = curve(records("boot40.json", "boot", of("boot40", 40, 9.0), 5), "slot-levels")
+    assert dict(found.chart.series) == {"NVIDIA H200, 2026-01-01": [(35, 20.0), (45, 30.0)]}
+    assert found.sources == ("boot35.json", "boot45.json")
+
+
 def test_one_bootstrap_divided_is_a_curve_by_devices(records):
     """Beside the one card of the same run; of several ways to exchange, the fastest."""
     divided = {"beside": {"device": "cuda:0+1"}}

@@ -84,13 +84,15 @@ def slots(results: Results) -> Curve | None:
 
 
 def slot_levels(results: Results) -> Curve | None:
-    """What a slot and a level cost, by scale."""
+    """What a slot and a level cost, by scale: a curve is of one card and day, whose programs are alike."""
     points: Points = {}
-    files = []
+    named: dict[str, list[str]] = {}
     for params in ("boot30", "boot35", "boot40", "boot45", "boot48dr", "boot50"):
         for device, f in common.boots(results, params).items():
-            points.setdefault(device, []).append((f.row["scale_bits"], f.row["slot_level_ns"]))
-            files.append(f.file)
+            series = f"{device}, {f.date[:10]}"
+            points.setdefault(series, []).append((f.row["scale_bits"], f.row["slot_level_ns"]))
+            named.setdefault(series, []).append(f.file)
+    files = [file for series, own in named.items() if len(own) > 1 for file in own]
     chart = Lines(
         "bootstrapping: cost of a slot and level", "log2 of the scale", "ns a slot and level", points
     )
