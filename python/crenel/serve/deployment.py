@@ -38,6 +38,7 @@ from crenel.serve.worker import Worker
 
 HTTP, WORKERS = "crenel", "crenel-workers"
 START_S = 180.0
+RAY_S = 30.0  # that Ray waits for its processes; nothing sets it
 VISIBLE, ONE_GPU = "CUDA_VISIBLE_DEVICES", re.compile(r"cuda:(\d+)")
 OBJECTS = 128 << 20  # Ray's object store: nothing of ours goes through it
 
@@ -152,7 +153,8 @@ def running(
 
     device : as `applications`; on this machine "cuda:1" as well, of which alone workers have use
 
-    Raises as `crenel.serve.running`; UnavailableError where no worker lives after three minutes.
+    Raises as `crenel.serve.running`; UnavailableError where Ray does not start within the 30 seconds that it
+    gives itself, or no worker lives after three minutes.
     """
     expect_workers(workers)  # before anything begins
     hosting.expect_port(port)
@@ -194,13 +196,29 @@ def _start(device: str, workers: int, host: str, port: int) -> int:
     hosting.expect_free(host, port)  # Ray would say it late, and in its own words
     names = hosting.devices_of(device, 1)
     gpus = [int(found[1]) for name in names if (found := ONE_GPU.fullmatch(name))]
-    with _visible(gpus):
+    with _visible(gpus), _in_time():
         # A laptop's cores are shared by workers that each use all of them: Ray only counts.
         ray.init(
             num_cpus=workers * len(names) + 2, num_gpus=len(gpus), include_dashboard=False,
             object_store_memory=OBJECTS, log_to_driver=True, configure_logging=False,
         )  # fmt: skip
     return len(gpus)
+
+
+@contextmanager
+def _in_time() -> Iterator[None]:
+    """Raises UnavailableError where Ray waited in vain for its own processes, of which it says so in errors
+    without a class of their own."""
+    try:
+        yield
+    except Exception as error:
+        if "timed out" not in str(error).lower():
+            raise
+        raise UnavailableError(
+            f"Ray waited {RAY_S:.0f} s for its own processes and gave up: the machine is too busy for it, or "
+            "too slow. Try again, or serve with --engine local",
+            {"retry_after": RAY_S},
+        ) from error
 
 
 @contextmanager

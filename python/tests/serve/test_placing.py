@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from service_world import made
 
-from crenel.errors import DeviceError, ParameterError, UnsupportedError
+from crenel.errors import DeviceError, ParameterError, UnavailableError, UnsupportedError
 from crenel.serve import hosting, running
 from crenel.serve.placing import GRAINS, placed
 from crenel.serve.settings import Settings
@@ -125,6 +125,25 @@ def test_what_ray_is_not_started_for(deployment, tmp_path):
         ):
             pass
     assert not deployment.ray.is_initialized()
+
+
+def test_ray_that_gives_up_is_said(deployment, monkeypatch, tmp_path):
+    """Its error of 30 s has no class of its own; others pass as they are."""
+
+    def slow(**_options: object) -> None:
+        raise Exception("The current node timed out during startup. This could happen because ...")
+
+    def wrong(**_options: object) -> None:
+        raise RuntimeError("something else")
+
+    for begin, error, text in ((slow, UnavailableError, "Ray waited 30 s"), (wrong, RuntimeError, "else")):
+        monkeypatch.setattr(deployment.ray, "init", begin)
+        settings = Settings(data=str(tmp_path / "data"), allow_insecure=True)
+        with (
+            pytest.raises(error, match=text),
+            deployment.running([made().servable], settings, port=0),
+        ):
+            pass
 
 
 def test_a_device_that_is_not_there_is_refused(tmp_path):
