@@ -35,12 +35,16 @@ export class KeyHolder {
     waiting.resolve(result);
   }
 
-  #ask(request, argument, onProgress) {
-    return new Promise((resolve, reject) => {
-      const id = this.#next++;
+  #ask(request, argument, { onProgress, signal } = {}) {
+    const id = this.#next++;
+    const stop = () => this.#worker.postMessage({ id, request: "stop" });
+    const answered = new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject, onProgress });
       this.#worker.postMessage({ id, request, argument });
     });
+    if (signal?.aborted) stop();
+    signal?.addEventListener("abort", stop, { once: true });
+    return answered.finally(() => signal?.removeEventListener("abort", stop));
   }
 
   /** Versions, and what a browser lacks: `about` of crenel.mjs. */
@@ -55,9 +59,12 @@ export class KeyHolder {
   keygen() {
     return this.#ask("keygen");
   }
-  /** {file: Blob, sha256, count} of the program's evaluation keys; onProgress({done, count, bytes}). */
-  evaluationKeys(onProgress) {
-    return this.#ask("keys", {}, onProgress);
+  /**
+   * {file: Blob, sha256, count} of the program's evaluation keys; onProgress({done, count, bytes}).
+   * @throws {Cancelled} after the key that is being made when the signal says so
+   */
+  evaluationKeys(onProgress, { signal } = {}) {
+    return this.#ask("keys", {}, { onProgress, signal });
   }
   /** The encrypted tensor of flat samples, as bytes. */
   encrypt(samples, { single = false } = {}) {

@@ -1,6 +1,6 @@
 // The worker that holds the secret key. It answers keyholder.mjs; no answer has the key, and there is no
 // request for it. Memory of a worker is its own: the page's scripts cannot read it.
-import { Hash, StateError, about, described, hex, initAsync } from "./crenel.mjs";
+import { Cancelled, Hash, StateError, about, described, hex, initAsync } from "./crenel.mjs";
 import { ClientSpec } from "./program.mjs";
 
 let spec = null;
@@ -21,8 +21,16 @@ async function digestOf(file, hash) {
   return hex(hash.finish());
 }
 
+const stopped = new Set(); // requests of which no more is wanted
+const turns = new MessageChannel();
+/** Lets messages in that came meanwhile. */
+const turn = () => new Promise((resolve) => {
+  turns.port1.onmessage = resolve;
+  turns.port2.postMessage(null);
+});
+
 /** The file of evaluation keys as a Blob, which browsers keep out of memory where it is large. */
-async function keyFile(progress) {
+async function keyFile(progress, id) {
   const stream = held("secret key", client).evaluationKeys(held("program", spec).keyRequest);
   const parts = [], hash = new Hash();
   try {
@@ -30,6 +38,8 @@ async function keyFile(progress) {
     for (let part = stream.next(); part !== null; part = stream.next()) {
       parts.push(new Blob([part]));
       progress({ done: parts.length, count: stream.count, bytes: stream.bytes });
+      await turn();
+      if (stopped.has(id)) throw new Cancelled("cancelled by its signal");
     }
     const file = new Blob([stream.head(), ...parts]);
     return { file, sha256: await digestOf(file, hash), count: stream.count };
@@ -55,7 +65,7 @@ const answers = {
     client = held("program", spec).context.keygen();
     return { secretKeyId: client.secretKeyId };
   },
-  keys: (_, progress) => keyFile(progress),
+  keys: (_, progress, id) => keyFile(progress, id),
   encrypt: ({ samples, single }) => held("program", spec).encrypt(held("secret key", client), samples,
     { single }),
   decrypt: ({ file }) => held("program", spec).decrypt(held("secret key", client), file),
@@ -70,14 +80,18 @@ const answers = {
 
 let last = Promise.resolve(); // one after the other: an answer may take several turns
 globalThis.addEventListener("message", ({ data: { id, request, argument } }) => {
+  if (request === "stop") return void stopped.add(id); // at once: what is to stop runs
   last = last.then(async () => {
     const start = performance.now();
     try {
+      if (stopped.has(id)) throw new Cancelled("cancelled by its signal");
       if (!Object.hasOwn(answers, request)) throw new StateError(`no request ${request}`);
-      const result = await answers[request](argument ?? {}, (progress) => postMessage({ id, progress }));
+      const result = await answers[request](argument ?? {}, (progress) => postMessage({ id, progress }), id);
       postMessage({ id, result, milliseconds: performance.now() - start });
     } catch (error) {
       postMessage({ id, error: described(error) });
+    } finally {
+      stopped.delete(id);
     }
   });
 });

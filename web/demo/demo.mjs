@@ -7,6 +7,8 @@ import { classesOf, csvOf, samplesOf } from "./table.mjs";
 const $ = (id) => document.getElementById(id);
 const steps = [];
 let holder, service, program, spec, key = null;
+let made = null; // keys that were made and are not all sent: stopped, sending goes on where it was
+let stopping = null; // of the work that runs
 
 const human = (bytes) => {
   const units = ["bytes", "KiB", "MiB", "GiB"];
@@ -58,20 +60,23 @@ async function connect() {
   }
 }
 
-async function makeKeys() {
-  await step("Make a secret key", "your browser", () => holder.keygen());
-  $("progress").value = 0;
-  const keys = await step(
-    "Make keys for the server", "your browser",
-    () => holder.evaluationKeys(({ done, count }) => ($("progress").value = done / count)),
-    ({ file }) => file.size,
-  );
+async function makeKeys(signal) {
+  if (made === null) {
+    await step("Make a secret key", "your browser", () => holder.keygen());
+    $("progress").value = 0;
+    made = await step(
+      "Make keys for the server", "your browser",
+      () => holder.evaluationKeys(({ done, count }) => ($("progress").value = done / count), { signal }),
+      ({ file }) => file.size,
+    );
+  }
   $("progress").value = 0;
   key = await step(
     "Send and check these keys", "network, server",
-    () => service.sendKeys(program.program, keys, { onProgress: ({ sent, bytes }) => ($("progress").value = sent / bytes) }),
-    () => keys.file.size,
+    () => service.sendKeys(program.program, made, { onProgress: ({ sent, bytes }) => ($("progress").value = sent / bytes), signal }),
+    () => made.file.size,
   );
+  made = null;
 }
 
 function showScores(scores) {
@@ -97,17 +102,25 @@ function showSeen(sent, result, what) {
   $("bytes").textContent = Array.from(middle, (b) => b.toString(16).padStart(2, "0")).join(" ");
 }
 
-/** Work that needs keys, with the buttons off: errors are shown. */
+/** Work that needs keys, given the stop button's signal, with the other buttons off: errors are shown. */
 async function guarded(work) {
   for (const button of ["classify", "classify-table"]) $(button).disabled = true;
+  delete $("state").dataset.error;
+  stopping = new AbortController();
+  $("stop").disabled = false;
+  const { signal } = stopping;
   try {
-    await work();
+    await work(signal);
   } catch (error) {
-    // The service may have let the keys go: they are made and sent again.
-    if (error.code === "KeysNeededError") key = null;
-    say(`${error.code ?? "Error"}: ${error.message}`);
+    const asked = signal.aborted && error.code === "Cancelled";
+    stopping.abort(); // what of this work still waits for the service
+    if (error.code === "KeysNeededError") key = null; // the service let them go: new ones are made and sent
+    if (!asked && error.code !== "UnavailableError") made = null;
+    say(asked ? "Stopped: nothing of it runs on." : `${error.code ?? "Error"}: ${error.message}`);
     $("state").dataset.error = error.code ?? error.name;
   } finally {
+    stopping = null;
+    $("stop").disabled = true;
     $("classify").disabled = grid(program.input_shape) === null;
     $("classify-table").disabled = false;
   }
@@ -142,14 +155,14 @@ function showTable(results, labels) {
 }
 
 /** As many rows a ciphertext as the program takes; the next are encrypted while the server computes. */
-async function computeRows(samples) {
+async function computeRows(samples, signal) {
   const results = [], groups = [];
   for (let k = 0; k < samples.length; k += spec.batch) groups.push(samples.slice(k, k + spec.batch));
   let sent = null, answer = null;
   $("progress").value = 0;
   for (const [number, group] of groups.entries()) {
     sent ??= await holder.encrypt(group);
-    const asked = service.run(program.program, key, sent), now = sent;
+    const asked = service.run(program.program, key, sent, { signal }), now = sent;
     asked.catch(() => {}); // it is awaited below
     sent = number + 1 < groups.length ? await holder.encrypt(groups[number + 1]) : null;
     answer = await asked;
@@ -162,24 +175,25 @@ async function computeRows(samples) {
 
 async function classifyTable() {
   const file = $("table").files[0];
-  await guarded(async () => {
+  await guarded(async (signal) => {
     if (file === undefined) throw new Error("choose a CSV file first");
     const size = program.input_shape.reduce((a, b) => a * b, 1);
     const wanted = { size, bound: program.input_bound, divisor: Number($("divisor").value) };
     const { samples, labels } = samplesOf(await file.text(), wanted);
-    if (key === null) await makeKeys();
-    const results = await step(`Compute ${samples.length} rows, encrypted`, "your browser, network, server", () => computeRows(samples));
+    if (key === null) await makeKeys(signal);
+    const results = await step(`Compute ${samples.length} rows, encrypted`, "your browser, network, server", () => computeRows(samples, signal));
     showTable(results, labels);
     say("Done. The keys are there for another.");
   });
 }
 
 async function classify() {
-  await guarded(async () => {
-    if (key === null) await makeKeys();
+  await guarded(async (signal) => {
+    if (key === null) await makeKeys(signal);
     const sample = pixels(inkOf($("drawing")), grid(program.input_shape));
     const sent = await step("Encrypt the digit", "your browser", () => holder.encrypt([sample], { single: true }), (b) => b.length);
-    const { result, job } = await step("Classify it, encrypted", "network, server", () => service.run(program.program, key, sent), ({ result }) => result.length);
+    const { result, job } = await step("Classify it, encrypted", "network, server",
+      () => service.run(program.program, key, sent, { signal }), ({ result }) => result.length);
     if (job.seconds?.run != null) record("of this, computing", "server", 1000 * job.seconds.run);
     const [scores] = await step("Decrypt the answer", "your browser", () => holder.decrypt(result));
     showSeen(sent, result, "These bytes, and that they are one picture for this program");
@@ -248,6 +262,11 @@ async function start() {
     say(`${error.code ?? "Error"}: ${error.message}`);
     $("state").dataset.error = error.code ?? error.name;
   }
+  $("stop").addEventListener("click", () => {
+    $("stop").disabled = true;
+    say("Stopping ...");
+    stopping?.abort();
+  });
   $("classify").addEventListener("click", classify);
   $("classify-table").addEventListener("click", classifyTable);
 }
