@@ -6,7 +6,7 @@
 Service, worker and browser share this machine. Each run is a new tab with a new key; a seven is drawn with
 the mouse, and the answer compared with the program in the clear. `client_s` is what the client computes:
 secret key, evaluation keys, encryption and decryption. Needs the package installed with `serve` and `demo`,
-and playwright; the page's folder is made by web/CMakeLists.txt.
+and Chromium; the page's folder is made by web/CMakeLists.txt.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from chromium import Chromium, launched
+
 CLIENT = ["Make a secret key", "Make keys for the server", "Encrypt the digit", "Decrypt the answer"]
 NAMES = {
     "Load the module": "load_s", "Ask for the program": "program_s", "Make a secret key": "keygen_s",
@@ -28,34 +30,27 @@ NAMES = {
 }  # fmt: skip
 SEVEN = [(0.3, 0.2), (0.7, 0.2), (0.5, 0.5), (0.42, 0.85)]
 ANSWER = "#answer[data-digit], #state[data-error]"
+WINDOW = 1280, 780
 TABLED, TABLE_ANSWER = 12, "#table-answer[data-classes], #state[data-error]"
 
 
-def classified(browser, url: str, program, picture: Path | None) -> dict:
+def classified(browser: Chromium, url: str, program, picture: Path | None) -> dict:
     """Seconds of each step of a new tab, bytes, and whether the answer is the program's."""
     import numpy as np
 
-    tab = browser.new_page(viewport={"width": 1280, "height": 780})
-    tab.goto(f"{url}/page/")
-    tab.wait_for_selector("#classify:not([disabled])", timeout=120_000)
-    box = tab.locator("#drawing").bounding_box()
-    points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in SEVEN]
-    tab.mouse.move(*points[0])
-    tab.mouse.down()
-    for point in points[1:]:
-        tab.mouse.move(*point, steps=5)
-    tab.mouse.up()
-    tab.click("#classify")
-    tab.wait_for_selector(ANSWER, state="attached", timeout=300_000)
-    steps = tab.evaluate("() => crenelSteps")
-    answer = tab.get_attribute("#answer", "data-digit")
-    sample = tab.evaluate(
-        "async () => { const m = await import('./picture.mjs');"
-        " return Array.from(m.pixels(m.inkOf(document.querySelector('#drawing')), 8)) }"
-    )
-    if picture:
-        tab.screenshot(path=picture, full_page=True)
-    tab.close()
+    with browser.tab(f"{url}/page/", *WINDOW) as tab:
+        tab.wait_for("#classify:not([disabled])", 240)
+        tab.drag("#drawing", SEVEN)
+        tab.click("#classify")
+        tab.wait_for(ANSWER, 600)
+        steps = tab.evaluate("crenelSteps")
+        answer = tab.evaluate("document.querySelector('#answer').dataset.digit")
+        sample = tab.evaluate(
+            "import('./picture.mjs').then((m) =>"
+            " Array.from(m.pixels(m.inkOf(document.querySelector('#drawing')), 8)))"
+        )
+        if picture:
+            tab.picture(picture)
     wanted = int(program.simulate(np.array([sample])).argmax())
     found = {NAMES[s["name"]]: s["milliseconds"] / 1e3 for s in steps}
     found["client_s"] = sum(s["milliseconds"] for s in steps if s["name"] in CLIENT) / 1e3
@@ -67,8 +62,6 @@ def tabled(page: Path, program_of: str, picture: Path) -> None:
     """Draws the page with the answers of a CSV file: some digits, one of them with a wrong label.
 
     Times in the picture are those of a machine that may be busy."""
-    from playwright.sync_api import sync_playwright
-
     from crenel import serve
     from crenel.workloads.networks import demo_serve
 
@@ -79,41 +72,36 @@ def tabled(page: Path, program_of: str, picture: Path) -> None:
     lines = [",".join([*(f"pixel{k}" for k in range(64)), "digit"])]
     for row, label in zip(pixels[:TABLED], labels, strict=True):
         lines.append(",".join(f"{16 * value:.0f}" for value in row) + f",{label}")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder, launched(program_of) as browser:
         program.save(Path(folder) / "digits.crn")
         table = Path(folder) / "digits.csv"
         table.write_text("\n".join(lines) + "\n")
         settings = serve.Settings(data=str(Path(folder) / "data"), page=str(page), guests=10)
-        browser = playwright.chromium.launch(executable_path=program_of, args=["--no-sandbox"])
-        with serve.running([Path(folder) / "digits.crn"], settings, device="cpu") as service:
-            tab = browser.new_page(viewport={"width": 1280, "height": 780})
-            tab.goto(f"{service.url}/page/")
-            tab.wait_for_selector("#classify:not([disabled])", timeout=240_000)
-            tab.set_input_files("#table", table)
-            tab.fill("#divisor", "16")
+        with (
+            serve.running([Path(folder) / "digits.crn"], settings, device="cpu") as service,
+            browser.tab(f"{service.url}/page/", *WINDOW) as tab,
+        ):
+            tab.wait_for("#classify:not([disabled])", 240)
+            tab.choose("#table", table)
+            tab.evaluate("document.querySelector('#divisor').value = 16")
             tab.click("#classify-table")
-            tab.wait_for_selector(TABLE_ANSWER, state="attached", timeout=600_000)
-            tab.screenshot(path=picture, full_page=True)
-        browser.close()
+            tab.wait_for(TABLE_ANSWER, 600)
+            tab.picture(picture)
 
 
 def measured(page: Path, program_of: str, runs: int, picture: Path | None) -> tuple[dict, str]:
     """The record of all runs, and the browser's version."""
-    from playwright.sync_api import sync_playwright
-
     from crenel import serve
     from crenel.workloads import records
     from crenel.workloads.networks import demo_serve
 
     program, _ = demo_serve.program("cpu", 1)
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder, launched(program_of) as browser:
         program.save(Path(folder) / "digits.crn")
         settings = serve.Settings(data=str(Path(folder) / "data"), page=str(page), guests=10 * runs)
-        browser = playwright.chromium.launch(executable_path=program_of, args=["--no-sandbox"])
         with serve.running([Path(folder) / "digits.crn"], settings, device="cpu") as service:
             rows = [classified(browser, service.url, program, None if k else picture) for k in range(runs)]
         version = browser.version
-        browser.close()
     times = {name: statistics.median(row[name] for row in rows) for name in [*NAMES.values(), "client_s"]}
     sizes = {name: size for name, size in rows[0].items() if name.endswith("_bytes")}
     record = {
