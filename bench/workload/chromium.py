@@ -79,13 +79,9 @@ class Chromium:
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         made = Tab(self, str(session))
-        made.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        made.call("Emulation.setDeviceMetricsOverride", **size)
+        made.call("Emulation.setScrollbarsHidden", hidden=True)
         made.call("Page.navigate", url=url)
         try:
             yield made
