@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, TypeAlias
 
 from crenel.errors import NotFoundError, SerializationError, StateError
-from crenel.progress_bar import Callback
+from crenel.progress_bar import Bar, Callback
 
 if TYPE_CHECKING:
     import httpx
@@ -97,3 +98,18 @@ class Upload:
         except StateError:  # the answer to an earlier try was lost: the service knows where it stands
             answer = self._request("HEAD", place, headers={"Tus-Resumable": TUS})
         return int(answer.headers["Upload-Offset"])
+
+
+@contextmanager
+def telling(progress: bool | Callback) -> Iterator[Callback | None]:
+    """Whom the block tells how far it is; a bar ends with it."""
+    if not (isinstance(progress, bool) or callable(progress)):
+        raise TypeError(f"progress must be a bool or a function, got {type(progress).__name__}")
+    if progress is not True:
+        yield progress or None
+        return
+    bar = Bar()
+    try:
+        yield bar
+    finally:
+        bar.close()

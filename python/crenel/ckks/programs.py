@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,9 +33,18 @@ def needs(program: Callable[..., object], params: Params, *inputs: Input) -> Nee
     that would do (``fields["operation"]``, ``["level"]`` that inputs have, ``["needed"]``); UnsupportedError
     for explicit operations of an evaluator. What depends on decrypted numbers cannot be found.
     """
+    return needs_of_records(program, params, lambda recorder: [_recorded(recorder, x) for x in inputs])
+
+
+def needs_of_records(
+    program: Callable[..., object],
+    params: Params,
+    start: Callable[[Recorder], Sequence[Recorded | Array]],
+) -> Needs:
+    """`needs`, of inputs that ``start(recorder)`` gives: records of vectors and of arrays over them."""
     recorder = Recorder(instance(params, Params, "params"))
     recorder.highest = 0
-    started = [_recorded(recorder, given) for given in inputs]
+    started = start(recorder)
     recorder.lowest = available = recorder.highest
     program(*started)
     depth = available - recorder.lowest

@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crenel.serve.engines import Engine, run
+    from crenel.serve.forms import Integers, Numbers, Vector
+    from crenel.serve.functions import Function, refreshed
     from crenel.serve.hosting import Running, running
-    from crenel.serve.programs import Function, NnProgram
+    from crenel.serve.integer_functions import IntegerFunction
+    from crenel.serve.programs import NnProgram
     from crenel.serve.settings import Settings
 
 _PLACES = {
-    "Engine": "engines", "Function": "programs", "NnProgram": "programs", "Running": "hosting",
-    "Settings": "settings", "run": "engines", "running": "hosting",
+    "Engine": "engines", "Function": "functions", "IntegerFunction": "integer_functions", "Integers": "forms",
+    "NnProgram": "programs", "Numbers": "forms", "Running": "hosting", "Settings": "settings",
+    "Vector": "forms", "refreshed": "functions", "run": "engines", "running": "hosting",
 }  # fmt: skip
 
 
@@ -35,4 +39,17 @@ def __dir__() -> list[str]:
     return __all__
 
 
-__all__ = ["Engine", "Function", "NnProgram", "Running", "Settings", "run", "running"]
+__all__ = [
+    "Engine",
+    "Function",
+    "IntegerFunction",
+    "Integers",
+    "NnProgram",
+    "Numbers",
+    "Running",
+    "Settings",
+    "Vector",
+    "refreshed",
+    "run",
+    "running",
+]

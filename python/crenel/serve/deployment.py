@@ -31,7 +31,8 @@ from crenel.serve.database import Database
 from crenel.serve.observe import log, to_stderr
 from crenel.serve.placing import expect_workers, placed
 from crenel.serve.presence import alive
-from crenel.serve.programs import Programs, Servable
+from crenel.serve.programs import Programs
+from crenel.serve.servable import Servable
 from crenel.serve.service import Service
 from crenel.serve.settings import Settings
 from crenel.serve.worker import Worker

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from crenel.errors import UnsupportedError
 from crenel.serve import hosting, stopping
-from crenel.serve.programs import Servable
+from crenel.serve.servable import Servable
 from crenel.serve.settings import Settings
 
 Serving = Callable[..., "AbstractContextManager[Answering]"]

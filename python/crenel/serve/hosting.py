@@ -16,7 +16,8 @@ from crenel.errors import ParameterError, UnsupportedError
 from crenel.serve import app, local
 from crenel.serve.observe import log
 from crenel.serve.placing import expect_workers
-from crenel.serve.programs import Programs, Servable, read
+from crenel.serve.programs import Programs, read
+from crenel.serve.servable import Servable
 from crenel.serve.service import Service
 from crenel.serve.settings import Settings
 
@@ -40,7 +41,7 @@ def found(programs: Sequence[str | os.PathLike[str] | Servable], settings: Setti
     parameters of less than 128 bits without the setting allow_insecure."""
     made = [read(p, settings.allow_insecure) if isinstance(p, (str, os.PathLike)) else p for p in programs]
     for program in made:
-        if program.params.insecure and not settings.allow_insecure:
+        if program.insecure and not settings.allow_insecure:
             raise ParameterError(
                 f"{program.name} has {program.params.security_bits:.0f} bits of security, expected at least "
                 "128: only the setting allow_insecure serves it",
@@ -93,7 +94,12 @@ def running(
     names = devices_of(device, workers)
     service = Service(settings, Programs(served))
     listening = _socket(host, port)
-    crew = local.Workers(settings, served, names)
+    try:
+        crew = local.Workers(settings, served, names)
+    except BaseException:
+        listening.close()
+        service.close()
+        raise
     server = uvicorn.Server(_config(service))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True, name="http")
     service.start()

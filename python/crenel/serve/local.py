@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import pickletools
 import signal
 import subprocess
 import sys
@@ -21,8 +22,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from crenel.errors import ParameterError
 from crenel.serve.observe import log, to_stderr
-from crenel.serve.programs import Programs, Servable
+from crenel.serve.programs import Programs
+from crenel.serve.servable import Servable
 from crenel.serve.settings import Settings
 from crenel.serve.worker import Worker
 
@@ -60,6 +63,8 @@ class Workers:
     """So many worker processes, one on each device that is named."""
 
     def __init__(self, settings: Settings, programs: Sequence[Servable], devices: Sequence[str]) -> None:
+        for program in programs:
+            _expect_sendable(program)
         self._sent = [pickle.dumps((settings.to_json(), list(programs), device)) for device in devices]
         self._silent = max(settings.lease_seconds, SILENT_S)
         self._processes = [self._start(k) for k in range(len(devices))]
@@ -122,6 +127,23 @@ class Workers:
                     return
                 self._processes[k] = self._start(k)
                 os.close(worker.pulse)
+
+
+def _expect_sendable(program: Servable) -> None:
+    """Raises ParameterError for a function that another process cannot import."""
+    try:
+        sent = pickle.dumps(program)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        why = str(error)
+    else:
+        named = {text for op, text, _ in pickletools.genops(sent) if op.name.endswith("UNICODE")}
+        if "__main__" not in named:
+            return
+        why = "it is of the program that was started, __main__"
+    raise ParameterError(
+        f"{program.name} cannot be sent to workers: {why}; expected a function of a module that they import",
+        {"name": program.name},
+    )
 
 
 def _exactly(source: io.FileIO, size: int) -> bytes:

@@ -1,18 +1,15 @@
-"""What a service runs: programs of `crenel.nn`, and functions of an evaluator. Bytes in, bytes out."""
+"""What a service runs: programs of `crenel.nn`, and `functions`."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
 
 from crenel import ckks, nn
 from crenel.errors import NotFoundError, ParameterError
@@ -20,101 +17,11 @@ from crenel.nn import archive
 from crenel.nn.archive import Json
 from crenel.nn.layout import Layout
 from crenel.nn.sizes import rotation_key_bytes
+from crenel.serve.functions import Function
+from crenel.serve.integer_functions import IntegerFunction
+from crenel.serve.servable import HEADER, Check, Loaded, Prepared, Reading, Servable, Turn
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-Check = Callable[[], None]
-Turn = Callable[[], AbstractContextManager[object]]
-"""A block in which a job has the device for itself."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Limits of what is read for a stranger, in bytes."""
-
-    key_memory: int
-    input_memory: int
-    staged_bytes: int | None = None
-    """At most so many of the keys on the device at a time, the others in host memory; None: all."""
-
-
-class Prepared(Protocol):
-    """A program with a client's keys on a device."""
-
-    @property
-    def nbytes(self) -> int:
-        """Of the keys on the device."""
-        ...
-
-    def run(self, data: bytes, check: Check, turn: Turn) -> bytes:
-        """The answer to one input. `check` is called often and may raise, which stops the run.
-
-        It computes inside one block of `turn`; what it reads before that, it reads while another computes.
-        """
-        ...
-
-
-class Loaded(Protocol):
-    """A program on a device, to which clients' keys are bound."""
-
-    @property
-    def context(self) -> ckks.Context:
-        """Of its device, which counts the memory that it took."""
-        ...
-
-    def prepare(self, keys: Path, reading: Reading) -> Prepared:
-        """With keys from an untrusted file; everything about them is checked."""
-        ...
-
-
-class Servable(Protocol):
-    """What a service knows of a program. It is sent to worker processes: it holds no device."""
-
-    @property
-    def name(self) -> str:
-        """For people."""
-        ...
-
-    @property
-    def kind(self) -> str:
-        """``nn`` or ``function``."""
-        ...
-
-    @property
-    def program(self) -> str:
-        """64 hexadecimal digits."""
-        ...
-
-    @property
-    def params(self) -> ckks.Params: ...
-
-    @property
-    def client_file(self) -> bytes:
-        """What a client reads."""
-        ...
-
-    @property
-    def key_memory(self) -> int:
-        """Bytes of one client's keys on the device."""
-        ...
-
-    @property
-    def largest_key(self) -> int:
-        """Bytes of the largest of them."""
-        ...
-
-    @property
-    def most_key_memory(self) -> int:
-        """The same where every key that the program needs serves the highest level: what is larger holds
-        something else."""
-        ...
-
-    def facts(self) -> dict[str, Json]:
-        """Members of its description that are its kind's own."""
-        ...
-
-    def load(self, device: str) -> Loaded:
-        """On a device. Raises DeviceError, OutOfMemoryError."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +94,26 @@ class NnProgram:
         """Bytes where every key is of the highest level; with bootstraps as counted."""
         return self._most
 
+    @property
+    def insecure(self) -> bool:
+        """Have its parameters less than 128 bits of security?"""
+        return self.params.insecure
+
+    @property
+    def file_bytes(self) -> int:
+        """Seeds stand for half of each key."""
+        return self.key_memory // 2
+
+    @property
+    def most_file_bytes(self) -> int:
+        """The same of the largest keys, and a header."""
+        return self.most_key_memory // 2 + HEADER
+
+    @property
+    def reading_bytes(self) -> int:
+        """The keys, and one of them on its way."""
+        return self.most_key_memory + self.params.key_bytes() + HEADER
+
     def facts(self) -> dict[str, Json]:
         """Shapes, bound and packing."""
         spec = self._program.client
@@ -209,13 +136,6 @@ def _packing(layout: Layout) -> dict[str, Json]:
     }  # fmt: skip
 
 
-def _keys(context: ckks.Context, source: Path, rotations: list[int], reading: Reading) -> ckks.EvaluationKeys:
-    """Only what the program needs is read."""
-    return context.load_evaluation_keys(
-        source, rotations=rotations, staged_bytes=reading.staged_bytes, max_bytes=reading.key_memory
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class _LoadedNn:
     server: nn.Server
@@ -227,12 +147,10 @@ class _LoadedNn:
     def prepare(self, keys: Path, reading: Reading) -> Prepared:
         demand = self.server.program.demand
         # Those of bootstraps have names of their own in the file: all are read where there are any.
-        if demand.bootstraps:
-            read = self.server.context.load_evaluation_keys(
-                keys, staged_bytes=reading.staged_bytes, max_bytes=reading.key_memory
-            )
-        else:
-            read = _keys(self.server.context, keys, list(demand.rotations), reading)
+        read = self.server.context.load_evaluation_keys(
+            keys, rotations=None if demand.bootstraps else list(demand.rotations),
+            staged_bytes=reading.staged_bytes, max_bytes=reading.key_memory,
+        )  # fmt: skip
         return _PreparedNn(self.server.with_keys(read), reading.input_memory)
 
 
@@ -249,114 +167,6 @@ class _PreparedNn:
         tensor = self.server.tensor_from_bytes(data, max_bytes=self.input_memory)
         with turn():
             return self.server.run(tensor, lambda _number, _made: check()).to_bytes()
-
-
-Call = Callable[[ckks.Evaluator, ckks.Ciphertext], ckks.Ciphertext]
-
-
-@dataclass(frozen=True, eq=False)
-class Function:
-    """Any function of an evaluator and a ciphertext as a program: clients send ciphertext files.
-
-    name : for people, and part of the fingerprint
-    call : ``call(evaluator, x)``, the same for everybody; what it does is its author's to describe
-    rotations : steps that it rotates by
-    conjugate : does it conjugate?
-    version : another one for another function of the same name: it is part of the fingerprint
-    """
-
-    name: str
-    params: ckks.Params
-    call: Call
-    rotations: tuple[int, ...] = ()
-    conjugate: bool = False
-    version: str = "1"
-    kind: str = field(default="function", init=False)
-
-    @property
-    def document(self) -> dict[str, Json]:
-        """What a client needs, as JSON."""
-        return {
-            "name": self.name, "version": self.version, "params": self.params.to_bytes().hex(),
-            "rotations": list(self.rotations), "conjugate": self.conjugate,
-        }  # fmt: skip
-
-    @property
-    def program(self) -> str:
-        """Hash of name, version, parameters and keys; of `call` nobody can tell."""
-        return hashlib.sha256(json.dumps(self.document, sort_keys=True).encode()).hexdigest()
-
-    @property
-    def client_file(self) -> bytes:
-        """The document in a container of kind ``function``."""
-        return archive.packed("function", json.loads(json.dumps(self.document)), {})
-
-    @property
-    def key_memory(self) -> int:
-        """Bytes of all keys at the top level."""
-        return self.params.key_bytes(rotations=self.rotations, conjugate=self.conjugate)
-
-    @property
-    def largest_key(self) -> int:
-        """Bytes of one: all are as large."""
-        return self.params.key_bytes()
-
-    @property
-    def most_key_memory(self) -> int:
-        """Bytes: the same, they are at the highest level."""
-        return self.key_memory
-
-    def facts(self) -> dict[str, Json]:
-        """None but that it takes one ciphertext."""
-        return {
-            "batch": 1, "input_shape": [self.params.slots], "input_bound": None,
-            "output_shape": [self.params.slots], "packing": None,
-        }  # fmt: skip
-
-    def load(self, device: str) -> Loaded:
-        """A context on the device."""
-        return _LoadedFunction(self, ckks.Context(self.params, device=device))
-
-
-@dataclass(frozen=True, eq=False)
-class _LoadedFunction:
-    function: Function
-    context: ckks.Context
-
-    def prepare(self, keys: Path, reading: Reading) -> Prepared:
-        read = _keys(self.context, keys, list(self.function.rotations), reading)
-        return _PreparedFunction(self.function.call, self.context, self.context.evaluator(read), reading)
-
-
-@dataclass(frozen=True, eq=False)
-class _PreparedFunction:
-    call: Call
-    context: ckks.Context
-    evaluator: ckks.Evaluator
-    reading: Reading
-
-    @property
-    def nbytes(self) -> int:
-        return int(self.evaluator.keys.nbytes)
-
-    def run(self, data: bytes, check: Check, turn: Turn) -> bytes:
-        x = self.context.ciphertext_from_bytes(data, max_bytes=self.reading.input_memory)
-        with turn():
-            check()
-            return self.call(self.evaluator, x).to_bytes()
-
-
-HEADER = 1 << 20  # bytes of names and numbers beside keys, at most
-
-
-def key_file_bytes(servable: Servable) -> int:
-    """The largest file that holds the program's keys: seeds stand for half of each."""
-    return servable.most_key_memory // 2 + HEADER
-
-
-def key_reading_bytes(servable: Servable) -> int:
-    """What reading them takes at most: the keys, and one of them on its way."""
-    return servable.most_key_memory + servable.params.key_bytes() + HEADER
 
 
 class Programs:
@@ -389,7 +199,7 @@ class Programs:
         found: dict[str, object] = {
             "program": servable.program, "name": servable.name, "kind": servable.kind,
             "params": params.id, "params_name": params.name, "security_bits": round(params.security_bits, 1),
-            "insecure": params.insecure, "key_bytes": servable.key_memory // 2, **facts,
+            "insecure": servable.insecure, "key_bytes": servable.file_bytes, **facts,
             "client_bytes": len(client), "client_sha256": hashlib.sha256(client).hexdigest(),
         }  # fmt: skip
         if full:
@@ -399,7 +209,8 @@ class Programs:
 
 
 def read(source: str | os.PathLike[str], allow_insecure: bool = False) -> Servable:
-    """A program from ``[NAME=]FILE.crn`` or ``MODULE:ATTRIBUTE`` (a `Function`, or what makes one).
+    """A program from ``[NAME=]FILE.crn`` or ``MODULE:ATTRIBUTE`` (a `Function` or `IntegerFunction`, or what
+    makes one).
 
     Raises FileError, SerializationError, StateError, ParameterError.
     """
@@ -407,9 +218,10 @@ def read(source: str | os.PathLike[str], allow_insecure: bool = False) -> Servab
     module, colon, attribute = text.partition(":")
     if colon and not Path(text).exists() and "/" not in text:
         found = getattr(importlib.import_module(module), attribute)
-        made = found() if callable(found) and not isinstance(found, Function) else found
-        if not isinstance(made, Function):
-            raise ParameterError(f"{text} is no crenel.serve.Function", {"name": text})
+        kinds = (Function, IntegerFunction)
+        made = found() if callable(found) and not isinstance(found, kinds) else found
+        if not isinstance(made, kinds):
+            raise ParameterError(f"{text} is no crenel.serve.Function or IntegerFunction", {"name": text})
         return made
     name, equals, path = text.partition("=")
     file = Path(path if equals else text)

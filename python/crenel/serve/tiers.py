@@ -12,8 +12,9 @@ from crenel.serve.copies import Copies, MemoryFile
 from crenel.serve.keys import blob_of, needed
 from crenel.serve.observe import log
 from crenel.serve.patience import servers_own
-from crenel.serve.programs import HEADER, Loaded, Prepared, Programs, Reading, Servable, key_reading_bytes
+from crenel.serve.programs import Programs
 from crenel.serve.residency import Residency
+from crenel.serve.servable import HEADER, Loaded, Prepared, Reading, Servable
 from crenel.serve.settings import Settings
 
 Held = Callable[[Collection[str]], set[tuple[str, str]]]
@@ -67,8 +68,10 @@ class Tiers:
                 wanted = max(wanted, min(2 * halves, servable.most_key_memory))
 
         def make() -> tuple[Prepared, int]:
-            most = min(self._settings.key_memory, key_reading_bytes(servable))
-            reading = Reading(most, self._settings.input_memory, budget if wanted > budget else None)
+            staged = budget if wanted > budget else None
+            # Staged keys are in host memory, and what has room of them on the device as well.
+            most = min(self._settings.key_memory, servable.reading_bytes + (staged or 0))
+            reading = Reading(most, self._settings.input_memory, staged)
             with self._file(key) as file:
                 try:
                     made = self._loaded[program].prepare(file, reading)

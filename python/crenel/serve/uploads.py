@@ -31,7 +31,7 @@ from crenel.serve.auth import Tenant
 from crenel.serve.blobs import Blobs
 from crenel.serve.database import Database, keys, parts, uploads
 from crenel.serve.keys import Keys
-from crenel.serve.programs import Programs, key_file_bytes
+from crenel.serve.programs import Programs
 from crenel.serve.settings import Settings
 
 HASH = re.compile(r"[0-9a-f]{64}")
@@ -98,7 +98,7 @@ class Uploads:
         if length < 1:
             raise ParameterError("Upload-Length must be positive", {"length": length})
         servable = self._programs.get(metadata.get("program", ""))
-        program, most = servable.program, min(settings.key_bytes, key_file_bytes(servable))
+        program, most = servable.program, min(settings.key_bytes, servable.most_file_bytes)
         if length > most:
             raise LimitError(f"{length} bytes; keys of {servable.name} have at most {most}", {"limit": most})
         self._blobs.room(2 * length)  # chunks, and the file that they become

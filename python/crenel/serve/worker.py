@@ -28,7 +28,8 @@ from crenel.serve.keys import Keys, ToCheck
 from crenel.serve.observe import Counts, log
 from crenel.serve.patience import servers_own
 from crenel.serve.presence import Presence
-from crenel.serve.programs import Loaded, Prepared, Programs
+from crenel.serve.programs import Programs
+from crenel.serve.servable import Loaded, Prepared
 from crenel.serve.settings import Settings
 from crenel.serve.tiers import Tiers, bound
 

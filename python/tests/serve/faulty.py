@@ -9,7 +9,7 @@ import sqlalchemy as sql
 from service_world import World
 
 from crenel.serve.database import jobs, keys
-from crenel.serve.programs import Check, Loaded, Prepared, Reading, Turn
+from crenel.serve.servable import Check, Loaded, Prepared, Reading, Turn
 from crenel.serve.worker import Worker
 
 Fault = Callable[[], None]

@@ -15,7 +15,8 @@ from service_world import TUS, World, made, problem, quiet, sha
 from crenel import ckks
 from crenel.errors import ParameterError, StateError
 from crenel.serve import hosting
-from crenel.serve.programs import Function, Programs
+from crenel.serve.functions import Function
+from crenel.serve.programs import Programs
 from crenel.serve.settings import Settings
 from crenel.serve.worker import Worker
 

@@ -215,7 +215,7 @@ def test_files_that_the_system_refuses(live, key_file, tmp_path, monkeypatch):
     other.write_bytes(key_file.read_bytes())
     refused = FileError("cannot read it", {"errno": errno.EMFILE, "filename": str(other)})
     with monkeypatch.context() as patched:
-        patched.setattr("crenel.client.opened", Mock(side_effect=refused))
+        patched.setattr("crenel.client_connection.opened", Mock(side_effect=refused))
         with pytest.raises(FileError):
             session.rotate_keys()
     assert other.read_bytes() == key_file.read_bytes()
@@ -380,7 +380,8 @@ def test_the_command(tmp_path):
 def test_a_function_of_an_evaluator(tmp_path):
     """Served as programs are; clients send ciphertexts."""
     from crenel import ckks
-    from crenel.serve.programs import Function, Reading
+    from crenel.serve.functions import Function
+    from crenel.serve.servable import Reading
 
     params = ckks.preset("toy-leveled-n14-s40", allow_insecure=True)
     function = Function(

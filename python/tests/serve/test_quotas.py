@@ -12,7 +12,6 @@ from service_world import TUS, World, made, metadata, problem, sha
 from crenel.errors import LimitError, StorageError
 from crenel.serve.jobs import Submission
 from crenel.serve.limits import AtOnce
-from crenel.serve.programs import key_file_bytes
 
 
 def answered(world: World, key: str, fetch: bool = True) -> str:
@@ -153,7 +152,7 @@ def test_a_refused_body_gives_its_room_back(world: World):
 def test_key_files_are_no_larger_than_keys(world: World):
     """What cannot be a program's keys is refused before it is sent: nobody stores other things so."""
     servable = made().servable
-    most = key_file_bytes(servable)
+    most = servable.most_file_bytes
     for data in made().keys:
         assert len(data) < most < 2 * len(data) + (2 << 20)
     headers = TUS | {"Upload-Length": str(most + 1), "Upload-Metadata": metadata("0" * 64)}

@@ -12,7 +12,7 @@ from service_world import World, made, quiet
 from crenel import ckks, client
 from crenel.serve import local, running
 from crenel.serve.database import jobs
-from crenel.serve.programs import Function
+from crenel.serve.functions import Function
 from crenel.serve.settings import Settings
 
 PROGRAM = """

@@ -19,8 +19,8 @@ from crenel.errors import DeviceError, FileError, OutOfMemoryError, StorageError
 from crenel.serve import patience, running
 from crenel.serve.blobs import Blobs
 from crenel.serve.database import keys
+from crenel.serve.functions import Function
 from crenel.serve.health import Health
-from crenel.serve.programs import Function
 from crenel.serve.settings import Settings
 
 ILLEGAL = "CUDA: cudaStreamSynchronize: cudaErrorIllegalAddress"
