@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
+EXAMPLE = 2.0, 0.04
+"""Prices of an hour of a GPU and of a CPU core in the page's table: of no vendor, and of no currency."""
 NETWORKS = {"dense": "dense 64-32-10", "lenet": "LeNet-5's shape", "resnet20": "ResNet-20"}
 
 
@@ -122,6 +124,16 @@ def table(price: float | None = None, core_price: float | None = None) -> str:
             )
     rows.insert(1, ["---"] * len(head))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def page() -> str:
+    """The table of the guide, with the example's prices and the formula that they are in."""
+    price, core = EXAMPLE
+    return table(price, core) + (
+        f"\nA million requests = 10^6 / 3,600,000 * (device's ms * {price:g} of a GPU's hour, or {core:g} of "
+        f"a core's + server's ms * {core:g} of a core's hour), for a device that is always busy: "
+        f"divide by the share of the time that it is. The prices {price:g} and {core:g} are an example.\n"
+    )
 
 
 def _price(text: str) -> float:

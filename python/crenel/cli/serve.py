@@ -34,7 +34,7 @@ def serve(
         list[str],
         typer.Argument(
             metavar="PROGRAM...",
-            help="Files of Program.save, NAME=FILE, or MODULE:ATTRIBUTE of a serve.Function.",
+            help="Files of Program.save, NAME=FILE, or MODULE:ATTRIBUTE: a serve.Function, IntegerFunction.",
         ),
     ],
     device: Annotated[

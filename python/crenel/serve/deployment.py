@@ -47,9 +47,9 @@ OBJECTS = 128 << 20  # Ray's object store: nothing of ours goes through it
 class Computing:
     """A worker's replica: the loop over the queue in a thread, on the device that Ray gave it."""
 
-    def __init__(self, settings: str, programs: list[Servable], device: str) -> None:
+    def __init__(self, settings: str, programs: list[Servable], device: str, sharing: int) -> None:
         to_stderr()
-        self.worker = Worker(Settings.from_json(settings), Programs(programs), device)
+        self.worker = Worker(Settings.from_json(settings), Programs(programs), device, sharing)
         self._thread = threading.Thread(target=self.worker.run, daemon=True, name="worker")
         self._thread.start()
 
@@ -122,7 +122,7 @@ def applications(
         max_ongoing_requests=hosting.CONNECTIONS, logging_config=quiet_http,
         ray_actor_options={"num_cpus": 0.1},
     )  # fmt: skip
-    return {WORKERS: computing.bind(text, sent, place.device), HTTP: http.bind()}
+    return {WORKERS: computing.bind(text, sent, place.device, workers if place.gpu else 1), HTTP: http.bind()}
 
 
 @dataclass(frozen=True)

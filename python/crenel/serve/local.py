@@ -65,7 +65,10 @@ class Workers:
     def __init__(self, settings: Settings, programs: Sequence[Servable], devices: Sequence[str]) -> None:
         for program in programs:
             _expect_sendable(program)
-        self._sent = [pickle.dumps((settings.to_json(), list(programs), device)) for device in devices]
+        self._sent = [
+            pickle.dumps((settings.to_json(), list(programs), device, devices.count(device)))
+            for device in devices
+        ]
         self._silent = max(settings.lease_seconds, SILENT_S)
         self._processes = [self._start(k) for k in range(len(devices))]
         self._stop = threading.Event()
@@ -161,11 +164,11 @@ def main() -> None:
     to the pipe that is named."""
     pulse = int(sys.argv[1])
     with os.fdopen(0, "rb", buffering=0, closefd=False) as source:
-        settings, programs, device = pickle.loads(
+        settings, programs, device, sharing = pickle.loads(
             _exactly(source, int.from_bytes(_exactly(source, 8), "little"))
         )
     to_stderr()
-    worker = Worker(Settings.from_json(settings), Programs(programs), device)
+    worker = Worker(Settings.from_json(settings), Programs(programs), device, sharing)
 
     def ended(_number: int, _frame: object) -> None:
         worker.stop()

@@ -112,13 +112,15 @@ class Metrics:
         self.requests = Counter("crenel_requests", "Answers of HTTP.", labels, registry=self.registry)
         self.seconds = Histogram(
             "crenel_request_seconds",
-            "Time to the end of an answer.",
+            "Seconds to the end of an answer.",
             ["method", "route"],
             registry=self.registry,
         )
-        self.problems = Counter("crenel_problems", "Errors by class.", ["code"], registry=self.registry)
+        self.problems = Counter(
+            "crenel_problems", "Answers that are errors, by class.", ["code"], registry=self.registry
+        )
         self.received = Counter(
-            "crenel_received_bytes", "Bytes of bodies.", ["route"], registry=self.registry
+            "crenel_received_bytes", "Bytes of bodies that were received.", ["route"], registry=self.registry
         )
         self._shown.register(_Replica(self.registry, self.replica))
         self._shown.register(_Queue(jobs, workers))
@@ -162,7 +164,8 @@ class _Queue:
 
 
 KEYS = (
-    ("bytes", "Bytes of keys held.", GaugeMetricFamily), ("entries", "Keys held.", GaugeMetricFamily),
+    ("bytes", "Bytes of keys held: expanded on the device, files in host memory.", GaugeMetricFamily),
+    ("entries", "Keys held.", GaugeMetricFamily),
     ("hits", "Keys found.", CounterMetricFamily), ("misses", "Keys prepared.", CounterMetricFamily),
     ("evictions", "Keys dropped for want of room.", CounterMetricFamily),
 )  # fmt: skip
@@ -190,7 +193,7 @@ def _of_workers(found: list[dict[str, object]]) -> Iterator[Metric]:
         labels=["worker", "device", "kind"],
     )
     busy = CounterMetricFamily(
-        "crenel_worker_busy_seconds", "Time in which jobs had the device.", labels=["worker", "device"]
+        "crenel_worker_busy_seconds", "Seconds in which jobs had the device.", labels=["worker", "device"]
     )
     jobs = CounterMetricFamily("crenel_worker_jobs", "Jobs that ended.", labels=["worker", "state"])
     for worker in found:  # one of an earlier version, which ends soon, says less
@@ -203,7 +206,11 @@ def _of_workers(found: list[dict[str, object]]) -> Iterator[Metric]:
         for state in ("done", "failed"):
             jobs.add_metric([_short(worker), state], counts[state])
     yield from (memory, busy, jobs)
-    stages = HistogramMetricFamily("crenel_stage_seconds", "Time by stage.", labels=["worker", "stage"])
+    stages = HistogramMetricFamily(
+        "crenel_stage_seconds",
+        "Seconds of jobs that were done: in the queue, preparing keys, computing.",
+        labels=["worker", "stage"],
+    )
     for worker in found:
         counts = worker["counts"]  # type: ignore[assignment]
         for stage, sums in counts["buckets"].items():  # type: ignore[attr-defined]

@@ -11,6 +11,7 @@ from pathlib import Path
 from crenel.errors import ParameterError
 
 MIB, GIB, HOUR, DAY = 1 << 20, 1 << 30, 3600.0, 86400.0
+HOST_KEYS = 4 * GIB
 
 
 def _setting(default: object, text: str, least: float = 0) -> typing.Any:
@@ -64,7 +65,11 @@ class Settings:
     )
     attempts: int = _setting(5, "times that a job begins at most", 1)
     device_errors: int = _setting(3, "`DeviceError`s in a row that end a worker, which starts anew", 1)
-    device_bytes: int = _setting(4 * GIB, "expanded keys on a worker's device", 1)
+    device_bytes: int = _setting(
+        0,
+        "expanded keys on a worker's device; 0: of a GPU a third of its memory, divided by the workers that "
+        "share it; 4 GiB of host memory",
+    )
     host_bytes: int = _setting(2 * GIB, "key files that a worker keeps in memory below that")
     cache_bytes: int = _setting(64 * GIB, "key files in the folder `cache`", 1)
     min_free_bytes: int = _setting(256 * MIB, "what a local disk must keep free; else 507")
@@ -87,6 +92,17 @@ class Settings:
                 f"data at {self.data} needs the settings cache (a local folder) and database (a URL)",
                 {"name": "cache"},
             )
+
+    def for_device(self, memory: int, sharing: int = 1) -> Settings:
+        """The same with `device_bytes` chosen where none are stated. A third: weights, plaintexts of
+        bootstraps and what a request computes with take the rest.
+
+        memory : bytes of the device's own memory; 0: it is the host's
+        sharing : workers of the device
+        """
+        if self.device_bytes:
+            return self
+        return dataclasses.replace(self, device_bytes=memory // (3 * sharing) if memory else HOST_KEYS)
 
     @property
     def database_url(self) -> str:

@@ -62,10 +62,12 @@ class Worker:
     """One device, its resident keys, and a loop over the queue.
 
     device : "cpu", "cuda:0", ...; programs are loaded when it is made. Raises DeviceError, OutOfMemoryError.
+    sharing : workers of that device
     """
 
-    def __init__(self, settings: Settings, programs: Programs, device: str) -> None:
+    def __init__(self, settings: Settings, programs: Programs, device: str, sharing: int = 1) -> None:
         self.id = uuid.uuid4().hex
+        settings = settings.for_device(crenel.device_info(device).memory_bytes, sharing)
         self.settings, self.device, self._programs = settings, device, programs
         self._database = Database(settings.database_url)
         self._blobs = Blobs(settings.data, settings.min_free_bytes)

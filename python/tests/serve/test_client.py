@@ -347,6 +347,34 @@ def test_settings():
             Settings.of([bad])
 
 
+def test_the_default_of_device_bytes():
+    """A third of a GPU's memory, shared by its workers; what is typed wins; 4 GiB of a host."""
+    found = Settings()
+    assert found.device_bytes == 0
+    assert found.for_device(80 << 30).device_bytes == (80 << 30) // 3
+    assert found.for_device(80 << 30, 2).device_bytes == (80 << 30) // 6
+    assert found.for_device(0, 3).device_bytes == 4 << 30
+    typed = Settings.of(["device_bytes=4294967296"])
+    assert typed.for_device(80 << 30) == typed
+    with pytest.raises(ParameterError, match="device_bytes"):
+        Settings(device_bytes=-1)
+
+
+def test_a_worker_takes_the_default_of_its_device(tmp_path, monkeypatch):
+    """Where the device says that it has memory of its own, as a GPU does."""
+    from crenel.serve import worker
+
+    quiet()
+    settings = Settings(data=str(tmp_path / "data"), allow_insecure=True, min_free_bytes=0)
+    programs = serve.programs.Programs([made().servable])
+    for memory, sharing, wanted in ((0, 1, 4 << 30), (3 << 30, 1, 1 << 30), (3 << 30, 4, 1 << 28)):
+        told = types.SimpleNamespace(memory_bytes=memory)
+        monkeypatch.setattr(worker.crenel, "device_info", lambda name, told=told: told)
+        one = worker.Worker(settings, programs, "cpu", sharing)
+        assert (one.settings.device_bytes, one.tiers.device.budget) == (wanted, wanted)
+        one.close()
+
+
 def test_tenants_of_the_command_line(tmp_path, capsys):
     data = ["--data", str(tmp_path / "data")]
     assert main(["tenant", "add", "alice", *data]) == 0

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import ast
+import fnmatch
 import re
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sql
+from fsspec.registry import known_implementations
 from needed import needs
 
 import crenel.serve
 from crenel.serve.placing import placed
 from crenel.serve.settings import Settings
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    tomllib = needs("test", "tomli")
 
 ROOT = Path(__file__).resolve().parents[3]
 yaml = needs("service", "yaml")
@@ -115,3 +123,58 @@ def test_the_manifest_is_tidy(file: str):
     rules = "extends: default\nrules: {line-length: {max: 120}, braces: {max-spaces-inside: 1}}"
     text = (ROOT / "deploy" / file).read_text()
     assert [str(p) for p in lint.run(text, YamlLintConfig(rules))] == []
+
+
+def _extras(image: str) -> set[str]:
+    """That an image installs."""
+    (found,) = re.findall(r"\[([\w,]+)\][\"']", (ROOT / "deploy" / image).read_text())
+    return set(found.split(","))
+
+
+def _distributions() -> dict[str, list[str]]:
+    """Of each extra of the package."""
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    return {extra: [re.split(r"[\[><=]", name)[0] for name in names] for extra, names in table.items()}
+
+
+def test_the_image_has_the_drivers_of_the_manifests_urls(name: str, manifest: dict):
+    known, chosen = _distributions(), _extras(IMAGES[name])
+    assert {"serve", "postgres", "s3"} == chosen <= set(known)
+    brought = {d for extra in chosen for d in known[extra]}
+    pins = (ROOT / "requirements/constraints.txt").read_text()
+    assert all(re.search(rf"^{d}==", pins, re.M) for d in brought - {"ray"})
+    for application in yaml.safe_load(manifest["spec"]["serveConfigV2"])["applications"]:
+        settings = Settings.of(application["args"]["settings"])
+        scheme = settings.data.partition("://")[0]
+        module = known_implementations[scheme]["class"].partition(".")[0]
+        assert module in brought, scheme
+        backend, driver = sql.make_url(settings.database).drivername.split("+")
+        assert (backend, driver) == ("postgresql", "psycopg") and driver in brought
+    assert not {d for extra in chosen - {"postgres", "s3"} for d in known[extra]} & {"psycopg", "s3fs"}
+
+
+def test_what_images_need_is_not_ignored_and_secrets_are():
+    lines = [x for x in (ROOT / ".dockerignore").read_text().splitlines() if x and not x.startswith("#")]
+
+    def ignored(path: str) -> bool:
+        parts = path.split("/")
+        heads = ["/".join(parts[: k + 1]) for k in range(len(parts))]
+        return any(
+            fnmatch.fnmatch(head, line) or (line.startswith("**/") and fnmatch.fnmatch(parts[k], line[3:]))
+            for line in lines
+            for k, head in enumerate(heads)
+        )
+
+    for needed in (
+        "pyproject.toml", "VERSION", "CMakeLists.txt", "README.md", "LICENSE", "src/core/types.h",
+        "cmake/Options.cmake", "requirements/constraints.txt", "requirements/cuda.txt",
+        "tools/cuda_toolchain.py", "python/crenel/serve/keys.py", "python/crenel/serve/app.py",
+        "params/x.json", "fhecore/model/x.h",
+        "bench/CMakeLists.txt", "bench/harness/digest.cpp",
+    ):  # fmt: skip
+        assert not ignored(needed), needed
+    for kept_out in (
+        ".git/config", "build/main/x", ".venv/bin/python", "crenel-service/service.sqlite", "alice.key",
+        "deep/alice.key", "alice.key.0123.keys", "x/__pycache__/y.pyc", ".env",
+    ):  # fmt: skip
+        assert ignored(kept_out), kept_out

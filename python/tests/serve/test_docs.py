@@ -144,7 +144,7 @@ def test_the_capacity_page():
     page = DOCS / "guide/serve.md"
     head, rest = page.read_text().split("<!-- capacity -->\n")
     written, tail = rest.split("<!-- /capacity -->")
-    wanted = capacity().table()
+    wanted = capacity().page()
     if UPDATE:
         page.write_text(f"{head}<!-- capacity -->\n{wanted}<!-- /capacity -->{tail}")
     else:
@@ -159,6 +159,11 @@ def test_capacity_takes_the_newest_and_prices():
     assert math.isclose(resnet.money(3.6, 9.0), resnet.device_ms / 1e6)  # an hour has 3.6 million of them
     served = next(c for c in rows if not c.gpu)
     assert math.isclose(served.money(0.0, 3.6), (served.device_ms + served.server_ms) / 1e6)
+    page, (price, core) = found.page(), found.EXAMPLE
+    for cost in rows:
+        (line,) = [x for x in page.splitlines() if f"`{cost.file}`" in x and f"| {cost.program} |" in x]
+        assert line.endswith(f"| {1e6 * cost.money(price, core):,.2f} |")
+    assert f"{price:g} of a GPU's hour" in page and "example" in page
     table = found.table(price=2.0)
     assert "A million requests" in table and table.count("no price given") == sum(not c.gpu for c in rows)
 

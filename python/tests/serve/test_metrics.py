@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -80,6 +81,42 @@ def test_the_counters_of_a_server_have_its_name(world: World):
     world.restart()
     _, other = _shown(world)
     assert mine not in {labels["replica"] for labels, _ in other.get("crenel_requests_total", [])}
+
+
+@pytest.mark.generated
+def test_the_table_of_metrics(world: World):
+    """Every family that is shown, with its kind, labels and text, as Prometheus is told them."""
+    assert _busy(world).http.get("/jobs", headers={"Authorization": "Bearer x"}).status_code == 401
+    answer = world.http.get("/metrics", headers={"Authorization": "Bearer m"})
+    rows = ["| Metric | Kind | Labels | Is |", "|---|---|---|---|"]
+    for family in sorted(text_string_to_metric_families(answer.text), key=lambda f: f.name):
+        if family.name.endswith("_created"):
+            continue
+        assert family.samples and family.documentation, family.name
+        labels: dict[str, set[str]] = {}
+        for sample in family.samples:
+            for label, value in sample.labels.items():
+                if label != "le":
+                    labels.setdefault(label, set()).add(value)
+        listed = [_label(label, values) for label, values in sorted(labels.items())]
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        rows.append(f"| `{name}` | {family.type} | {', '.join(listed)} | {family.documentation} |")
+    wanted, page = "\n".join(rows) + "\n", ALERTS.parents[1] / "docs/guide/serve.md"
+    assert len(rows) > 14
+    head, rest = page.read_text().split("<!-- metrics -->\n")
+    written, tail = rest.split("<!-- /metrics -->")
+    if os.environ.get("CRENEL_UPDATE_DOCS") == "1":
+        page.write_text(f"{head}<!-- metrics -->\n{wanted}<!-- /metrics -->{tail}")
+    else:
+        assert written == wanted, "CRENEL_UPDATE_DOCS=1 writes it"
+
+
+FIXED = {"kind", "stage", "state", "tier"}
+"""Labels whose values are a list that the code has."""
+
+
+def _label(name: str, values: set[str]) -> str:
+    return f"`{name}` ({', '.join(sorted(values))})" if name in FIXED else f"`{name}`"
 
 
 def test_alerts_ask_for_what_is_shown(world: World):
