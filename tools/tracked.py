@@ -10,7 +10,15 @@ from pathlib import Path
 # Made by builds and tools, as .gitignore has it; only asked where there is no git to read that.
 MADE = ("__pycache__", "*.egg-info", "*.pyc", "compile_commands.json")
 MADE_AT_TOP = ("build*", "out", "dist", "site")
-HIDDEN = (".ci", ".gitignore", ".clang-format", ".clang-tidy", ".editorconfig", ".pre-commit-config.yaml")
+HIDDEN = (
+    ".ci",
+    ".gitignore",
+    ".dockerignore",
+    ".clang-format",
+    ".clang-tidy",
+    ".editorconfig",
+    ".pre-commit-config.yaml",
+)
 
 
 def files(root: Path) -> list[str]:
