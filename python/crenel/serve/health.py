@@ -6,8 +6,18 @@ import threading
 
 import numpy as np
 
-from crenel import ckks
+from crenel import ckks, tfhe
 from crenel.errors import DeviceError, OutOfMemoryError
+
+
+def _computes(context: ckks.Context | tfhe.Context) -> bool:
+    """Does the device give back what it was given? Of TFHE under a new secret key, which nothing keeps."""
+    if isinstance(context, tfhe.Context):
+        bits, client = np.array([True, False]), context.keygen()
+        return bool((client.decrypt(client.encrypt(bits)) == bits).all())
+    values = np.array([0.5, -0.25])
+    found = context.decode(context.encode(values, slots=2))
+    return bool(np.max(np.abs(found - values)) < 0.01)
 
 
 class Health:
@@ -37,7 +47,7 @@ class Health:
         with self._lock:
             self._well = False
 
-    def probe(self, context: ckks.Context) -> None:
+    def probe(self, context: ckks.Context | tfhe.Context) -> None:
         """Asks the device to compute something small, where the last that it was asked for failed.
 
         That it can says that the worker is well, but the errors of jobs still count: a device may fail at
@@ -46,9 +56,7 @@ class Health:
         if self.well:
             return
         try:
-            values = np.array([0.5, -0.25])
-            found = context.decode(context.encode(values, slots=2))
-            right = bool(np.max(np.abs(found - values)) < 0.01)
+            right = _computes(context)
         except OutOfMemoryError:
             return
         except DeviceError:

@@ -30,6 +30,7 @@ from crenel.errors import (
 )
 from crenel.nn import archive
 from crenel.serve import forms
+from crenel.serve.health import Health
 from crenel.serve.programs import read
 from crenel.serve.settings import Settings
 
@@ -360,3 +361,14 @@ def test_the_guides_programs(tmp_path):
         [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_device_of_integers_is_probed():
+    """After a DeviceError, by whatever scheme the worker's program is of."""
+    quiet()
+    for name in ("settle", "score"):
+        health = Health(2)
+        health.failed()
+        assert not health.well
+        health.probe(served_functions.functions()[name].load("cpu").context)
+        assert health.well
