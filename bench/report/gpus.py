@@ -89,9 +89,42 @@ def _head(name: str) -> tuple[str, str, str]:
     return name, p["date"][:16], card.split(", compute")[0]
 
 
+def _of_parts(name: str) -> bool:
+    """Is it a record of parts of one GPU?"""
+    return any("/" in device for device in _loaded(name)["devices"])
+
+
+def parts_table() -> str:
+    """Pools of parts of one GPU against all of it."""
+    rows, said = [], {}
+    for file in sorted(RESULTS.glob("pool-*.json")):
+        data = _loaded(file.name)
+        if not _of_parts(file.name):
+            continue
+        _, day, card = _head(file.name)
+        commit = data["provenance"]["commit"][:10]
+        said[f"one {card}, `{file.name}`, commit {commit}, {day[:10]}"] = None
+        measured = [r for r in data["results"] if "rate" in r]
+        for row in measured:
+            if row["devices"] != len(data["devices"]):
+                continue
+            same = ("name", "params", "together")
+            whole = next(r for r in measured if "device" in r and all(r[k] == row[k] for k in same))
+            what = {"nand": "gates"}.get(row["name"], row["name"] + "s") + f" a second, `{row['params']}`"
+            what += f", {row['together']} together" if row["together"] else ""
+            rows.append(
+                [what, number(whole["rate"]), str(row["devices"]), number(row["rate"])]
+                + [f"{row['times_one_device']:.3f}"]
+            )
+    header = ["what", "all of it", "parts", "all parts at once", "times"]
+    return f"{table(header, rows)}\nMeasured: {'; '.join(said)}."
+
+
 def pools() -> Iterator[Compared]:
     """Bootstraps and gates a second of pools. One GPU's time is the record's: copies are what is compared."""
     for file in sorted(RESULTS.glob("pool-*.json")):
+        if _of_parts(file.name):
+            continue
         rows = [r for r in _loaded(file.name)["results"] if "rate" in r]
         for row in rows:
             if row["devices"] == 1:

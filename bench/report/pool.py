@@ -28,7 +28,7 @@ def pool_sections(files: dict[str, dict]) -> str:
 
 def _rate(r: dict) -> list[str]:
     return [
-        *(r["name"], r["params"], str(r["devices"]), str(r["together"] or "")),
+        *(r["name"], r["params"], r.get("device") or str(r["devices"]), str(r["together"] or "")),
         *(f"{r['rate']:,.1f}", f"{r['times_one_device']:.3f}", "yes" if r["same_bits"] else "no"),
     ]
 

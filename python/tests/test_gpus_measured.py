@@ -173,6 +173,7 @@ def computed(name: str, text: str, page: Path = GUIDE) -> None:
 def test_tables_of_the_guide():
     computed("predictions", measured.predicted_table())
     computed("gates", measured.gates_table())
+    computed("parts", measured.parts_table())
     computed("measured", f"{measured.newest()}\n{measured.measured_table()}")
 
 
