@@ -237,7 +237,8 @@ def _errors_of_same_set(work: Work) -> None:
     rows = []
     for file, data, of in _errors_of(work, SAME_SET):
         p, ratio = data["precision"], f"2^{of['message_ratio']}"
-        work.source(file, f"{short_device(data['provenance'])}: errors of {SAME_SET}", MEASURED)
+        if file not in work.out.sources:  # with its times
+            work.source(file, f"{short_device(data['provenance'])}: errors of {SAME_SET}", MEASURED)
         levels, security = of["output_level"], of["security_bits"]
         rows.append((short_device(data["provenance"]), ratio, p["runs"], p["mean_max_error_log2"],
                      p["worst_error_log2"], levels, of["log_pq"], security))  # fmt: skip
