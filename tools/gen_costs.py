@@ -45,7 +45,7 @@ SOURCES = {  # device: suites of operations, of bootstraps, account of kernels
     "NVIDIA H200": (
         ["boot40-h200.json", "ckks-batches-h200.json"],
         [f"{name}-h200-boot.json" for name in ("boot30", "boot35", "boot40", "boot45", "boot48dr", "boot50")],
-        "ncu-account-h200.json",
+        "fitted/ncu-account-h200.json",
     ),
     "AMD EPYC, AVX-512, 2 threads": (["ckks-cpu-avx512.json"], [], None),
 }

@@ -16,26 +16,14 @@ import shlex
 import sys
 from pathlib import Path
 
+from crenel.counters import TOLERANCE, differences, document
 from crenel.errors import StateError
 from crenel.ncu import pair, read_launches, row_of
-from crenel.records import made
 
-TOLERANCE = 0.05
 ENOUGH = 5
 
 
-def summary(rows: list[dict]) -> dict[str, float]:
-    """Difference of the sums over all launches of a kernel."""
-    kernels = dict.fromkeys(r["kernel"] for r in rows)
-    differences = {}
-    for kernel in kernels:
-        mine = [r for r in rows if r["kernel"] == kernel]
-        model = sum(r["model_read"] + r["model_written"] for r in mine)
-        differences[kernel] = model / sum(r["read"] + r["written"] for r in mine) - 1
-    return differences
-
-
-def print_table(rows: list[dict], differences: dict[str, float]) -> None:
+def print_table(rows: list[dict], off: dict[str, float]) -> None:
     print(f"{'kernel':<18}{'stage':<24}{'grid':<16}{'MB read':>9}{'counted':>9}{'written':>9}{'counted':>9}"
           f"{'diff %':>8}{'us':>8}{'lts/tex':>9}")  # fmt: skip
     for r in rows:
@@ -44,7 +32,7 @@ def print_table(rows: list[dict], differences: dict[str, float]) -> None:
               f"{r['read'] / 1e6:>9.2f}{r['model_written'] / 1e6:>9.2f}{r['written'] / 1e6:>9.2f}"
               f"{100 * r['difference']:>8.2f}{r['us']:>8.1f}{r['lts_bytes'] / counted:>9.3f}")  # fmt: skip
     print("\nall launches of a kernel together:")
-    for kernel, difference in differences.items():
+    for kernel, difference in off.items():
         note = "" if abs(difference) <= TOLERANCE else "   <-- off"
         print(f"  {kernel:<18}{100 * difference:>8.2f} %{note}")
 
@@ -62,17 +50,14 @@ def main(argv: list[str] | None = None) -> int:
         rows = [row_of(*both) for both in pair(account["records"], launches)]
     except StateError as error:
         raise SystemExit(str(error)) from None
-    differences = summary(rows)
-    agreeing = [k for k, d in differences.items() if abs(d) <= TOLERANCE]
-    print_table(rows, differences)
-    print(f"{len(agreeing)} of {len(differences)} kernels within {100 * TOLERANCE:.0f} %")
+    off = differences(rows)
+    agreeing = [k for k, d in off.items() if abs(d) <= TOLERANCE]
+    print_table(rows, off)
+    print(f"{len(agreeing)} of {len(off)} kernels within {100 * TOLERANCE:.0f} %")
     if args.json:
-        words = [str(args.account), str(args.ncu), "--json", str(args.json)]
-        facts = made(shlex.join(["python", "bench/compare/ncu_account.py", *words]))
-        facts |= {k: account[k] for k in ("version", "params", "operation", "device")}
-        args.json.write_text(json.dumps({
-            "kind": "crenel-ncu-account", "format": 1, "provenance": facts, "tolerance": TOLERANCE,
-            "kernels": differences, "rows": rows}, indent=1) + "\n")  # fmt: skip
+        command = shlex.join(["python", "bench/compare/ncu_account.py", *map(str, argv or sys.argv[1:])])
+        record = document(rows, *(account[k] for k in ("params", "operation", "device")), command)
+        args.json.write_text(json.dumps(record, indent=1) + "\n")
     return 0 if len(agreeing) >= ENOUGH else 1
 
 

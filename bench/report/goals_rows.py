@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 from report import memory
 
 Json = dict[str, Any]
-KINDS = ("crenel-bench", "crenel-service")
+BENCH, SERVICE = "crenel-bench", "crenel-service"
+COUNTERS, COMPARISON = "counters", "boot-comparison"
+# Of records that say no suite: their kinds.
+SUITES = {"crenel-ncu-account": COUNTERS, "crenel-boot-comparison": COMPARISON}
 BY_PART = ("boot", "boot_memory")
 PART = " of its "  # of a GPU that a device has some multiprocessors of
 MODEL = "model of an "  # how models of GPUs are described
@@ -22,23 +25,36 @@ class Head(NamedTuple):
     changed: bool
 
 
+def suite_of(data: Json) -> str | None:
+    """None: of a kind that no goal is about."""
+    if data["kind"] in (BENCH, SERVICE):
+        return data.get("suite")
+    return SUITES.get(data["kind"])
+
+
 def head(data: Json) -> Head:
     """Of a service the device where it computed, or the kind of processor."""
-    if data["kind"] == "crenel-service":
+    if data["kind"] == SERVICE:
         device = data["results"].get("device") or f"processor of {data['host']['machine']}"
         return Head(data["date"], device.split(",")[0], False)
     p = data["provenance"]
-    device = p["device_description"].split(",")[0].split(" that ")[0]  # models say what they are not
-    if PART in p["device_description"]:
+    described = p.get("device_description") or p["device"]
+    device = described.split(",")[0].split(" that ")[0]  # models say what they are not
+    if PART in described:
         device = f"a part of one {device}"
     return Head(p.get("date", ""), device, bool(p.get("dirty")))
 
 
 def rows(data: Json) -> list[Json]:
-    """Of one record. `gpus`: how many a row is of, one where it is missing."""
-    if data["kind"] == "crenel-service":
+    """Of one record. `gpus`: how many a row is of, one where it is missing. Counters and comparisons are one
+    row; a record of errors without times is of its configuration."""
+    if data["kind"] == SERVICE:
         return [data["results"] | data["settings"] | dict(_service(data["settings"], data["results"]))]
-    found = [_told(row) for row in data["results"]]
+    if suite_of(data) == COUNTERS:
+        return [data["provenance"] | {"dram_bytes": sum(row["dram_bytes"] for row in data["rows"])}]
+    if suite_of(data) == COMPARISON:
+        return [{"params": data["crenel"][0]["params"]} | data]
+    found = [_told(row) for row in data["results"] or filter(None, [data.get("configuration")])]
     of_parts = list(_memory(data)) if data["suite"] in BY_PART else []
     return [_of_several(row, found) for row in found] + of_parts
 

@@ -19,12 +19,13 @@ g++ -std=c++20 -O2 -Iinclude bench/micro/account_bench.cpp "$build/src/libcrenel
 
 "${program[@]}" --json "$out/account.json"
 number() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$out/account.json" "$1"; }
-# Only our kernels count for skipping, in case the driver fills or copies memory by kernels of its own.
+# Only our kernels count for skipping, in case the driver fills or copies memory by kernels of its own: all of
+# src/backends/cuda/poly (python/tests/test_counted_kernels.py compares).
 metrics=gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,lts__t_bytes.sum
 metrics+=,lts__t_sectors_srcunit_tex_op_read.sum,lts__t_sectors_srcunit_tex_op_write.sum
 metrics+=,lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum
 metrics+=,l1tex__m_xbar2l1tex_read_bytes.sum,l1tex__m_l1tex2xbar_write_bytes.sum
-kernels='regex:^(binary|scalar|tensor|base_convert|convert_|key_multiply|key_switch_rows|automorphism|lift_|plain_|linear_|hoisted_|sample_|reduce_|row_|column_|small_).*'
+kernels='regex:^(binary|scalar|tensor|base_convert|convert_|key_multiply|key_switch_rows|automorphism|lift_|plain_|linear_|hoisted_|shared_|sample_|reduce_|row_|column_|small_|spread_).*'
 timeout "${NCU_SECONDS:-300}" ncu --clock-control none --csv --print-units base --print-kernel-base function \
   --kernel-name-base function --kernel-name "$kernels" \
   --launch-skip "$(number kernels_before)" --launch-count "$(number kernels)" --metrics "$metrics" \

@@ -14,6 +14,8 @@ from crenel.errors import ParameterError, SerializationError
 from crenel.records import command_line, made
 
 COUNTERS = "crenel-ncu-account"
+TOLERANCE = 0.05
+"""Of what launches state, against what is counted of all launches of a kernel."""
 MOST = 1e30  # of a row's numbers: beyond any counter, and their products are finite
 EACH = "each"  # of provenance: every operation once, told apart by their outermost stages
 
@@ -40,15 +42,23 @@ def summed(rows: Iterable[Mapping[str, Any]]) -> list[Counted]:
     return sorted(found, key=lambda each: -each.us)
 
 
-def document(rows: Sequence[Mapping[str, Any]], params: str, operation: str, device: str) -> dict[str, Any]:
-    """Rows of one operation as a record."""
-    facts = {**made(command_line()), "params": params, "operation": operation, "device": device}
-    kernels = {}
+def document(
+    rows: Sequence[Mapping[str, Any]], params: str, operation: str, device: str, command: str = ""
+) -> dict[str, Any]:
+    """Rows of one operation as a record; without a command, of the one that runs."""
+    facts = {**made(command or command_line()), "params": params, "operation": operation, "device": device}
+    return {"kind": COUNTERS, "format": 1, "provenance": facts, "tolerance": TOLERANCE,
+            "kernels": differences(rows), "rows": list(rows)}  # fmt: skip
+
+
+def differences(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """What the launches of a kernel state over what was counted of them, less one."""
+    found = {}
     for name in dict.fromkeys(row["kernel"] for row in rows):
         own = [row for row in rows if row["kernel"] == name]
         stated = sum(row["model_read"] + row["model_written"] for row in own)
-        kernels[name] = stated / sum(row["read"] + row["written"] for row in own) - 1
-    return {"kind": COUNTERS, "format": 1, "provenance": facts, "kernels": kernels, "rows": list(rows)}
+        found[name] = stated / sum(row["read"] + row["written"] for row in own) - 1
+    return found
 
 
 def _read(path: Path) -> tuple[str, list[dict[str, Any]]]:

@@ -20,31 +20,35 @@ MIB = 1 << 20
 def draw(
     points: Sequence[Point], ceilings: Ceilings, title: str, path: Path, counted: Sequence[Counted] = ()
 ) -> None:
-    """Six panels, or seven with counters."""
+    """Eight panels, or ten with counters."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(
-        4 if counted else 3, 2, figsize=(13, 17 if counted else 13), layout="constrained"
-    )
+    rows = 5 if counted else 4
+    figure, axes = pyplot.subplots(rows, 2, figsize=(13, 4.25 * rows), layout="constrained")
     batches = {b: [p for p in points if p.batch == b] for b in dict.fromkeys(p.batch for p in points)}
-    for at, group in zip(axes[0], GROUPS, strict=True):
+    for at, group in zip(axes[:2].flat, GROUPS, strict=True):
         _bandwidth(at, batches, group, ceilings)
-    _busy(axes[1][0], batches[min(batches)], ceilings)
-    _sizes(axes[1][1], batches, ceilings)
-    _spilled(axes[2][0], batches)
-    _kernels(axes[2][1], points)
+    _busy(axes[2][0], batches[min(batches)], ceilings)
+    _sizes(axes[2][1], batches, ceilings)
+    _spilled(axes[3][0], batches)
+    _kernels(axes[3][1], points)
     if counted:
-        shares(axes[3][0], counted, ceilings)
-        floors(axes[3][1], counted, ceilings)
+        shares(axes[4][0], counted, ceilings)
+        floors(axes[4][1], counted, ceilings)
     figure.suptitle(title)
     figure.savefig(path, dpi=130)
     pyplot.close(figure)
 
 
 def _bandwidth(axes: Axes, batches: Mapping[int, Sequence[Point]], group: str, ceilings: Ceilings) -> None:
+    axes.set_title(f"{group}: bandwidth that is reachable", fontsize=10)
+    if not any(p.group(group) for points in batches.values() for p in points):
+        axes.text(0.5, 0.5, "no such launch", ha="center", va="center", transform=axes.transAxes)
+        axes.set_axis_off()
+        return
     for batch, points in batches.items():
         found = [(p.limbs, row) for p in points if (row := p.group(group)) and row.bound]
         x = [limbs for limbs, _ in found]
@@ -54,7 +58,6 @@ def _bandwidth(axes: Axes, batches: Mapping[int, Sequence[Point]], group: str, c
     axes.set_ylim(bottom=0)
     axes.set_xlabel("limbs of the ciphertext")
     axes.set_ylabel("TB/s at L2, at the bound")
-    axes.set_title(f"{group}: bandwidth that is reachable", fontsize=10)
     axes.legend(fontsize=8)
 
 

@@ -13,17 +13,13 @@ from crenel import analyze, dram
 from crenel.account import Record
 from crenel.analyze import Ceilings, Row
 
-# Kernels that bandwidth over limbs is drawn of, as groups of their names.
+# Works (`crenel.analyze.WORKS`) whose bandwidth over limbs is drawn together: every launch states one of
+# them, whatever its kernel is called and how much is fused in it.
 GROUPS = {
-    "NTT": (
-        "column_forward",
-        "row_forward",
-        "row_inverse",
-        "column_inverse",
-        "small_forward",
-        "small_inverse",
-    ),
-    "base conversion": ("base_convert",),
+    "NTT": ("ntt",),
+    "base conversion": ("base_conversion",),
+    "products with keys": ("key_multiply",),
+    "all else": ("elementwise", "automorphism", "sampling", "copy"),
 }
 
 
@@ -34,13 +30,14 @@ class Point:
     limbs: int
     batch: int
     total: Row
+    works: tuple[Row, ...]
     kernels: tuple[Row, ...]
     largest: int
     """Most distinct bytes, keys aside, that one launch touches."""
 
     def group(self, name: str) -> Row | None:
-        """The kernels of ``GROUPS`` together; None where the operation has none of them."""
-        rows = [row for row in self.kernels if row.name in GROUPS[name]]
+        """The works of ``GROUPS`` together; None where the operation has none of them."""
+        rows = [row for row in self.works if row.name in GROUPS[name]]
         if not rows:
             return None
         whole = Row(name)
@@ -53,15 +50,16 @@ class Point:
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
         facts = {"limbs": self.limbs, "batch": self.batch, "largest_bytes": self.largest}
-        kernels = [row.as_dict() for row in self.kernels]
-        return {**facts, "total": self.total.as_dict(), "by_kernel": kernels}
+        works, kernels = ([row.as_dict() for row in rows] for rows in (self.works, self.kernels))
+        return {**facts, "total": self.total.as_dict(), "by_work": works, "by_kernel": kernels}
 
 
 def point(records: Sequence[Record], ceilings: Ceilings, limbs: int, batch: int) -> Point:
     """Of the launches of one run."""
     largest = max((dram.touched(r) - r["streamed_bytes"] for r in records), default=0)
     whole = analyze.total(records, ceilings)
-    return Point(limbs, batch, whole, tuple(analyze.by_kernel(records, ceilings)), largest)
+    works, kernels = analyze.by_work(records, ceilings), analyze.by_kernel(records, ceilings)
+    return Point(limbs, batch, whole, tuple(works), tuple(kernels), largest)
 
 
 def levels_of(limbs: Sequence[int], steps: int) -> list[int]:

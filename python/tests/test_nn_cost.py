@@ -234,7 +234,7 @@ def test_packaged_tables_are_whole():
 
 def test_double_hoisting_as_its_kernels_were_timed():
     """Eight baby steps and sixteen diagonals at 47 limbs, from bytes: what the one kernel of them takes."""
-    results = Path(__file__).resolve().parents[2] / "bench/results/ncu-account-h200.json"
+    results = Path(__file__).resolve().parents[2] / "bench/results/fitted/ncu-account-h200.json"
     if not results.is_file():
         pytest.skip("no bench/results beside the tests")
     rows = json.loads(results.read_text())["rows"]

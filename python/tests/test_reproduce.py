@@ -135,6 +135,69 @@ def test_ours_is_read_and_not_typed(tmp_path, results):
     assert {lack.command for lack in found.lacks} == {"helr:boot40", "resnet20:boot40"}
 
 
+SAME = "boot35-h1024"  # the set of Theodosian's Table IV
+
+
+def of_table_iv(folder):
+    found = reproduce.outcome(reproduce.find("theodosian", "table", 4), Results([folder]))
+    return [cells for ours, cells in found.tables[0].rows if ours], found
+
+
+def test_the_same_set_is_simulated_until_it_is_measured(tmp_path):
+    """By the account alone, with the errors that any device recorded, then by a record of times."""
+    account = json.loads((RESULTS / f"traffic-{SAME}-dry.json").read_text())
+    account["total"]["bound"] = 4.25e-3
+    (tmp_path / "traffic-x.json").write_text(json.dumps(account))
+    (row,), found = of_table_iv(tmp_path)
+    assert "simulated" in row[0] and SAME in row[0] and found.status == "simulated and computed"
+    assert row[1:] == (pytest.approx(1711, abs=0.5), None, 35, 1024, 32, None, pytest.approx(4.25))
+    errors = json.loads((RESULTS / f"{SAME}-cpu-errors.json").read_text())
+    errors["precision"]["mean_max_error_log2"] = -20.25
+    (tmp_path / "errors.json").write_text(json.dumps(errors))
+    (row,), found = of_table_iv(tmp_path)
+    assert row[2] == -20.25 and row[6] == 15 and found.status == "measured and simulated and computed"
+    assert not any(SAME in name for chart in found.charts for name in chart.groups)
+    boot = json.loads((RESULTS / "boot35-h200-boot.json").read_text())
+    for result in boot["results"]:
+        result |= {"params": SAME, "latency_us": 6543.0}
+    boot["precision"]["mean_max_error_log2"] = -20.5
+    (tmp_path / f"{SAME}-h200-boot.json").write_text(json.dumps(boot))
+    (row,), found = of_table_iv(tmp_path)
+    assert row[0] == f"Crenel, {SAME}, NVIDIA H200" and row[7] == pytest.approx(6.543) and row[2] == -20.5
+    assert any(SAME in name for chart in found.charts for name in chart.groups)
+
+
+def test_the_newest_account_counts(tmp_path):
+    """Of several of an operation; and its source says of what code and when."""
+    account = json.loads((RESULTS / "traffic-boot40-dry.json").read_text())
+    item = reproduce.find("theodosian", "figure", 3)
+    for name, date, launched in (("a", "2026-11-25", 5e9), ("c", "2026-11-27", 7e9), ("b", "", 6e9)):
+        account["provenance"] = {"date": date, "commit": 12 * name} if date else {}
+        account["total"]["bytes"] = launched
+        (tmp_path / f"{name}.json").write_text(json.dumps(account))
+    found = reproduce.outcome(item, Results([tmp_path]))
+    (table,) = [t for t in found.tables if t.title == "ours"]
+    assert ("bytes at L2, GB", 7.0) in [cells for _, cells in table.rows]
+    assert "commit cccccccccc, 2026-11-27" in found.sources["c.json"] and len(found.sources) == 1
+
+
+def test_stages_of_a_key_switch_by_todays_kernels(tmp_path):
+    """Conversions that go with a column pass are of the first stage; the newest record counts."""
+    at = {"us": 2.0, "read": 3e6, "written": 1e6, "dram_bytes": 1e6}
+    stages = {"key_switch": ("row_inverse", "convert_columns", "key_switch_rows"),
+              "divide": ("convert_columns", "row_divide"), "": ("tensor",)}  # fmt: skip
+    kernels = [(kernel, stage) for stage, own in stages.items() for kernel in own]
+    rows = [{"kernel": k, "stage": f"hmult/{s}".rstrip("/"), **at} for k, s in kernels]
+    record = {"kind": "crenel-ncu-account", "tolerance": 0.05, "kernels": {}, "rows": rows}
+    for name, date, kept in (("old", "2026-11-21", rows[:1]), ("new", "2026-11-27", rows)):
+        facts = {"date": date, "params": "boot40", "operation": "each", "device": "NVIDIA H200"}
+        (tmp_path / f"{name}.json").write_text(json.dumps({**record, "provenance": facts, "rows": kept}))
+    found = reproduce.outcome(reproduce.find("theodosian", "figure", 6), Results([tmp_path]))
+    (table,) = [t for t in found.tables if t.title == "ours"]
+    assert [cells[1] for _, cells in table.rows] == [4.0, 2.0, 4.0]
+    assert list(found.sources) == ["new.json"] and "2026-11-27" in found.sources["new.json"]
+
+
 def test_wrong_results_and_toys_are_no_results(tmp_path):
     record = json.loads((RESULTS / "boot40-h200-boot.json").read_text())
     item = reproduce.find("theodosian", "table", 2)

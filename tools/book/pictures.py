@@ -10,13 +10,15 @@ from book.reach import RESULTS
 from book.svg import COLOURS, drawn
 
 GIB = 1 << 30
+NEAR = 1.6  # points of a logarithmic axis this many times apart have labels that would meet
+ACCOUNT = "traffic-boot40-dry.json"  # of today's code, which tools/gen_dry.py holds it to
 
 
 def roofline() -> str:
     """Works of a bootstrap by the traffic account at their bounds, and the whole as it was measured."""
-    account = data("traffic-boot40-h200.json")
+    account = data(ACCOUNT)
     ceilings = {name: entry["value"] for name, entry in account["ceilings"].items()}
-    _, row = eager_bootstrap("boot40-h200-boot.json")
+    measured, row = eager_bootstrap("boot40-h200-boot.json")
 
     def draw(axes: Any) -> None:
         from numpy import geomspace, minimum
@@ -26,24 +28,33 @@ def roofline() -> str:
             label = f"{name}: {rate / 1e12:.1f} TB/s"
             axes.loglog(x, minimum(x * rate, ceilings["multiply_add"]) / 1e12, label=label)
         axes.axhline(ceilings["butterfly"] / 1e12, linestyle=":", color="grey", label="butterflies alone")
-        for i, work in enumerate(account["by_work"]):
-            if work["multiply_adds"]:
-                at = (work["multiply_adds"] / work["bytes"], work["multiply_adds"] / work["bound"] / 1e12)
-                axes.plot(*at, "o", color=COLOURS[2 + i % 6])
-                name = work["name"].replace("_", " ")  # beyond the bounds, where nothing else is drawn
-                axes.annotate(name, at, xytext=(-7, 4), textcoords="offset points", ha="right")
+        works = [work for work in account["by_work"] if work["multiply_adds"]]
+        points = {w["name"]: w["multiply_adds"] / w["bytes"] for w in works}
+        for i, work in enumerate(works):
+            name = work["name"]
+            at = (points[name], work["multiply_adds"] / work["bound"] / 1e12)
+            axes.plot(*at, "o", color=COLOURS[2 + i % 6])
+            # Below the bounds, or beyond them where another point is to the right.
+            beside = any(1 <= x_at / at[0] < NEAR for other, x_at in points.items() if other != name)
+            offset, side = ((-7, 4), "right") if beside else ((8, -9), "left")
+            axes.annotate(name.replace("_", " "), at, xytext=offset, textcoords="offset points", ha=side)
         total = account["total"]
         at = (
             total["multiply_adds"] / total["bytes"],
             total["multiply_adds"] / (row["latency_us"] / 1e6) / 1e12,
         )
         axes.plot(*at, "*", markersize=13, color=COLOURS[3])
-        axes.annotate("whole bootstrap, measured", at, xytext=(9, -12), textcoords="offset points")
+        text = f"whole bootstrap, measured {day(measured)}"
+        axes.annotate(text, at, xytext=(11, 0), textcoords="offset points")
         axes.set_xlabel("core products a byte of L2 traffic")
         axes.set_ylabel("10¹² core products a second")
         axes.legend(loc="lower right")
 
     return drawn(draw, 7.5, 4.6, "Roofline of a boot40 bootstrap on an H200")
+
+
+def day(record: dict[str, Any]) -> str:
+    return str(record["provenance"]["date"])[:10]
 
 
 def eager_bootstrap(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -53,8 +64,8 @@ def eager_bootstrap(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def timeline() -> str:
     """Stages one after the other, each as long as the ceilings make it at least; the measured whole below."""
-    account = data("traffic-boot40-h200.json")
-    _, row = eager_bootstrap("boot40-h200-boot.json")
+    account = data(ACCOUNT)
+    measured, row = eager_bootstrap("boot40-h200-boot.json")
 
     def draw(axes: Any) -> None:
         left = 0.0
@@ -76,7 +87,7 @@ def timeline() -> str:
         axes.text(
             row["latency_us"] / 2e3,
             -0.35,
-            f"measured: {row['latency_us'] / 1e3:.2f} ms",
+            f"measured {day(measured)}: {row['latency_us'] / 1e3:.2f} ms",
             ha="center",
             va="center",
             color="#000000",

@@ -36,6 +36,7 @@ class Made(NamedTuple):
 MADE = (
     Made("vectors of the independent model", ("tests/golden/generate.py",)),
     Made("headers of FHECore's shapes", ("fhecore/config.py",), write=("--write",)),
+    Made("records of the dry device", ("tools/gen_dry.py",)),
     Made("times of nn's operations", ("tools/gen_costs.py",)),
     Made("times of TFHE's look-ups", ("tools/gen_lookups.py",)),
     Made("tables of errors and parameter sets", ("tools/gen_reference.py",)),

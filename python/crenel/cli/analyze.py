@@ -29,6 +29,9 @@ HEADER = ("launches", "MB read", "MB written", "% of bytes", "MB DRAM", "10^6 pr
           "us arithmetic", "us bound", "% of bound")  # fmt: skip
 
 
+WORD = 4  # bytes of a residue
+
+
 class Operation(str, Enum):
     """What can be analysed."""
 
@@ -40,7 +43,8 @@ class Operation(str, Enum):
 
 
 class Lab:
-    """One context with the keys that an operation needs."""
+    """One context with the keys that an operation needs; those for aligned levels, too, where there are some
+    (`Params.highest_aligned`), as benchmarks and bootstraps have them."""
 
     def __init__(self, params: ckks.Params, device: str) -> None:
         self.params = params
@@ -62,7 +66,9 @@ class Lab:
             boot = self.context.bootstrapper(self.client.evaluation_keys(bootstrap=True))
             return lambda: boot.eager(a)
         if self.evaluator is None:
-            self.evaluator = self.context.evaluator(self.client.evaluation_keys(rotations=[1]))
+            aligned = self.params.highest_aligned(self.params.max_level) is not None
+            keys = self.client.evaluation_keys(rotations=[1], aligned=aligned)
+            self.evaluator = self.context.evaluator(keys)
         ev = self.evaluator
         if operation is Operation.hrot:
             return lambda: ev.rotate(a, 1)
@@ -188,12 +194,12 @@ def run(
     title = f"{operation.value}, {name}, level {at}, on {lab.context.device.name}"
     _print_tables(title, records, ceilings, every_limb_count)
     warn(ceilings, lab.context.device)
-    switches = _key_switches(lab)
+    switches = key_switches(lab)
     if counted:
         _print_counted(counted, analyze.by_kernel(records, ceilings))
     _print_papers(analyze.total(records, ceilings), operation, switches)
     if json_path is not None:
-        facts = {"kind": "crenel-traffic", "format": 1, "version": crenel.__version__, "params": name,
+        facts = {"kind": "crenel-traffic", "format": 1, "params": name,
                  "operation": operation.value, "level": at, "device": lab.context.device.name,
                  "provenance": provenance(lab.context.device, command_line()),
                  "ceilings": rates_of(rates), "ceilings_of": ceilings.device,
@@ -203,7 +209,7 @@ def run(
         _plot(records, ceilings, title, plot, counted)
 
 
-def _key_switches(lab: Lab) -> list[dict[str, Any]]:
+def key_switches(lab: Lab) -> list[dict[str, Any]]:
     """Table III of Theodosian: our key switch at the levels closest to its limb counts."""
     if lab.params.alpha == 0:
         return []
@@ -211,8 +217,14 @@ def _key_switches(lab: Lab) -> list[dict[str, Any]]:
     for paper in analyze.data()["papers"]["theodosian"]["key_switch_mb"]:
         level = level_with_limbs(lab.params, paper["limbs"])
         limbs = limbs_of(lab.params, level)
-        stages = analyze.key_switch_stages(lab.records(Operation.hrot, level))
-        row = {"limbs": limbs, "alpha": lab.params.alpha, "bytes": list(stages), "paper": paper}
+        records = lab.records(Operation.hrot, level)
+        # A key has two polynomials of the extended window a digit.
+        of_digit = 2 * WORD * lab.params.ring_dim * (limbs + lab.params.alpha)
+        row = {
+            "limbs": limbs, "alpha": lab.params.alpha,
+            "digits": sum(r["streamed_bytes"] for r in records) // of_digit,
+            "bytes": list(analyze.key_switch_stages(records)), "paper": paper,
+        }  # fmt: skip
         if all(row["limbs"] != other["limbs"] for other in rows):
             rows.append(row)
     return rows

@@ -142,7 +142,8 @@ def _all() -> dict[str, Command]:
             _workload("resnet20", p, *trained, toy=(), data=False), toy=(), devices=("cuda", "cpu"),
             needs=WEIGHTS, requires=("weights", "images"),
         )  # fmt: skip
-    out["traffic:boot40"] = _traffic("boot40", "bootstrap")
+    for p in ("boot35", "boot35-h1024", "boot40"):
+        out[f"traffic:{p}"] = _traffic(p, "bootstrap")
     for p in ("boot40", "boot48dr"):
         for operation in ("hrot", "hmult", "rescale"):
             name = f"operation:{operation}" + ("" if p == "boot40" else f":{p}")

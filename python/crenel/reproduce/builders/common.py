@@ -177,29 +177,32 @@ def operation(results: Results, name: str, limbs: int) -> dict[str, Found]:
 def traffic(
     results: Results, params: str, name: str, level: int | None = None
 ) -> tuple[str, dict[str, Any]] | None:
-    """What the launches of an operation state: (file, record). Of several, one that knows what falls out of
-    L2 before one that does not; of these, of a real device."""
+    """What the launches of an operation state: (file, record). Of several, the newest."""
     found = [
         (file, data)
         for file, data in results.of_kind("crenel-traffic")
         if (data["params"], data["operation"]) == (params, name) and level in (None, data["level"])
     ]
-    return min(
-        found, key=lambda f: ("dram_bytes" not in f[1]["total"], "dry" in f[1]["device"]), default=None
-    )
+    return max(found, key=lambda f: _date(f[1]), default=None)
 
 
-def take_traffic(work: Work, found: tuple[str, Mapping[str, Any]]) -> None:
-    """Notes the record as a source."""
+def _date(data: Mapping[str, Any]) -> str:
+    """Empty where the record has none, as those of the first days."""
+    return str(data.get("provenance", {}).get("date", ""))
+
+
+def take_traffic(work: Work, found: tuple[str, Mapping[str, Any]], kind: str = COMPUTED) -> None:
+    """Notes the record as a source; ``SIMULATED`` where its bound stands in the place of a time."""
     file, data = found
     at = f"{data['params']}, level {data['level']}"
     what = f"launches of {data['operation']}, {at}, stated by {data['device']}"
-    work.source(file, made(what, data.get("provenance", {})), COMPUTED)
+    work.source(file, made(what, data.get("provenance", {})), kind)
 
 
 def kernel_rows(results: Results, stage: str) -> tuple[str, dict[str, Any], list[dict[str, Any]]] | None:
-    """Launches under hardware counters whose outermost label is this: (file, record, rows)."""
-    for file, data in results.of_kind("crenel-ncu-account"):
+    """Launches under hardware counters whose outermost label is this, of the newest record that has some:
+    (file, record, rows)."""
+    for file, data in sorted(results.of_kind("crenel-ncu-account"), key=lambda f: _date(f[1]), reverse=True):
         rows = [row for row in data["rows"] if row["stage"].split("/")[0] == stage]
         if rows:
             return file, data, rows
