@@ -27,7 +27,7 @@ GpuModel gpu_model(const DryModel& dry, device::GpuPart part) {
   if (model.processors == 0)
     throw DeviceError(
         cat(name, ": ", part.parts, " parts of ", dry.processors,
-            " multiprocessors, expected at most ", dry.processors / share_granule(major)),
+            " multiprocessors, expected at most ", dry.processors / share_least(major)),
         {{"device", name}, {"parts", part.parts}});
   return model;
 }

@@ -52,7 +52,7 @@ std::vector<CUdevResource> divided(int index, u32 parts) {
   if (each == 0)
     throw DeviceError(
         cat("cuda:", index, ": ", parts, " parts of ", all.sm.smCount,
-            " multiprocessors, expected at most ", all.sm.smCount / share_granule(major)),
+            " multiprocessors, expected at most ", all.sm.smCount / share_least(major)),
         {{"device", cat("cuda:", index)}, {"parts", parts}});
   if (parts == 1) return found = {all};
   std::vector<CUdevResource> made(parts);
@@ -78,9 +78,15 @@ Share::Share(int index, u32 part, u32 parts) {
                 static_cast<unsigned>(CU_GREEN_CTX_DEFAULT_STREAM));
 }
 
+// Nothing leaves it: of a GPU that failed, and at the process's end, CUDA does not even look up a
+// call.
 Share::~Share() {
-  if (process_.here() && context_ != nullptr)
-    static_cast<void>(driver<decltype(&cuGreenCtxDestroy)>("cuGreenCtxDestroy")(context_));
+  if (!process_.here() || context_ == nullptr) return;
+  try {
+    CRENEL_DRIVER(cuGreenCtxDestroy, context_);
+  } catch (...) {
+    static_cast<void>(cudaGetLastError());
+  }
 }
 
 cudaStream_t Share::make_stream() const {

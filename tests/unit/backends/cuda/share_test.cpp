@@ -8,6 +8,7 @@ namespace crenel::device {
 namespace {
 
 using backend::cuda::share_granule;
+using backend::cuda::share_least;
 using backend::cuda::share_processors;
 
 DeviceError refusal(const std::string& name) {
@@ -23,7 +24,7 @@ DeviceError refusal(const std::string& name) {
 TEST(Share, PartsAreAllMultiprocessors) {
   for (const u32 processors : {16u, 108u, 132u, 148u, 170u})
     for (const int major : {8, 9, 12})
-      for (u32 parts = 1; parts <= processors / share_granule(major); ++parts) {
+      for (u32 parts = 1; parts <= processors / share_least(major); ++parts) {
         u32 sum = 0;
         const u32 first = share_processors(processors, major, 1, parts);
         for (u32 part = 1; part <= parts; ++part) {
@@ -37,6 +38,8 @@ TEST(Share, PartsAreAllMultiprocessors) {
   EXPECT_EQ(share_processors(132, 9, 1, 2), 64u);
   EXPECT_EQ(share_processors(132, 9, 2, 2), 68u);
   EXPECT_EQ(share_processors(132, 9, 1, 17), 0u);
+  EXPECT_EQ(share_processors(108, 8, 1, 27), 4u);
+  EXPECT_EQ(share_processors(108, 8, 1, 28), 0u) << "the driver rounds two or three up to four";
 }
 
 TEST(Share, NamesSayWhichPart) {
@@ -52,6 +55,8 @@ TEST(Share, NamesSayWhichPart) {
             std::string::npos);
   EXPECT_EQ(open("cuda:dry/1of1")->info().processors, whole.processors);
   EXPECT_EQ(refusal("cuda:dry/1of1000").field("parts"), "1000");
+  EXPECT_NE(std::string(refusal("cuda:dry-a100/1of54").what()).find("at most 27"),
+            std::string::npos);
 }
 
 TEST(Share, OtherNamesAreRefused) {
