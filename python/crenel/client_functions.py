@@ -84,6 +84,8 @@ class FunctionSpec:
         scheme, given = found.get("scheme", "ckks"), found.get("inputs")
         if scheme not in ("ckks", "tfhe") or not (given is None or (isinstance(given, list) and given)):
             raise SerializationError(f"a function of the scheme {scheme!r}, or of inputs that are no list")
+        if given is not None and len(given) > forms.MOST_PARTS:
+            raise SerializationError(f"{len(given)} inputs, expected at most {forms.MOST_PARTS}")
         if scheme == "tfhe":
             params = tfhe.Params.from_bytes(_hex(found["params"]), allow_insecure=allow_insecure)
             inputs = tuple(forms.input_of(each, params) for each in cast("list[Json]", found["inputs"]))

@@ -72,7 +72,7 @@ class EncryptedTensor:
             kind of file, and TypeError for a limit that is no integer.
         """
         limit = most_bytes(max_bytes)
-        document, parts = archive.unpacked(data, "tensor")
+        document, parts = archive.unpacked(data, "tensor", archive.SHORT)
         found = _dict(document)
         flags = [found.get("single"), found.get("result")]
         if type(found.get("program")) is not str or not all(type(f) is bool for f in flags) or not parts:

@@ -32,6 +32,8 @@ Numeric: TypeAlias = "NDArray[np.generic]"
 Clear: TypeAlias = "Numeric | tuple[Numeric, ...]"
 """A result in the clear; a tuple where a function gives several."""
 T = TypeVar("T")
+MOST_PARTS = 1024
+"""Inputs of a function, its results, and its kinds of bootstraps, at most."""
 
 
 @dataclass(frozen=True)
@@ -231,6 +233,8 @@ def needs_of(form: Json, params: ckks.Params) -> ckks.Needs:
     """From untrusted JSON. Raises SerializationError."""
     if not isinstance(form, dict) or not isinstance(form.get("bootstraps"), list):
         raise SerializationError("keys that are no table with bootstraps")
+    if len(form["bootstraps"]) > MOST_PARTS:
+        raise SerializationError(f"more than {MOST_PARTS} kinds of bootstraps")
     levels = [form.get(name) for name in ("conjugation", "relinearisation")]
     conjugation, relinearisation = (None if x is None else count(x, 0, params.max_level) for x in levels)
     return ckks.Needs(
@@ -255,7 +259,6 @@ def _options_of(form: Json, params: ckks.Params) -> ckks.BootstrapOptions:
 KINDS: Mapping[type, str] = {
     ckks.Ciphertext: "vector", ckks.Array: "array", tfhe.Integers: "integers", tfhe.Ciphertext: "messages",
 }  # fmt: skip
-MOST_PARTS = 1024
 
 
 def packed(program: str, values: Sequence[Sealed], *, result: bool, single: bool) -> bytes:
@@ -267,6 +270,8 @@ def packed(program: str, values: Sequence[Sealed], *, result: bool, single: bool
     if not all(kinds):
         wrong = type(values[kinds.index("")]).__name__
         raise ParameterError(f"{wrong}, expected a ciphertext or an encrypted array", {"type": wrong})
+    if not 1 <= len(kinds) <= MOST_PARTS:
+        raise ParameterError(f"{len(kinds)} values, expected 1 to {MOST_PARTS}", {"values": len(kinds)})
     files = [value.to_bytes() for value in values]
     if single and kinds == ["vector"]:
         return files[0]
@@ -282,7 +287,7 @@ def unpacked(data: bytes, program: str, *, result: bool) -> tuple[list[tuple[str
     """
     if data[:8] != archive.FILES.magic:
         return [("vector", data)], True
-    document, parts = archive.unpacked(data, "ciphertexts")
+    document, parts = archive.unpacked(data, "ciphertexts", archive.SHORT)
     found = document if isinstance(document, dict) else {}
     kinds, single = found.get("kinds"), found.get("single")
     if (

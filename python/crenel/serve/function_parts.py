@@ -28,7 +28,11 @@ def expect_params(name: str, found: object, kind: type) -> None:
 
 
 def expect_inputs(name: str, found: Sequence[object], kinds: tuple[type, ...]) -> None:
-    """Raises ParameterError for none, and for those of another scheme."""
+    """Raises ParameterError for none, for more than `forms.MOST_PARTS`, and for those of another scheme."""
+    if len(found) > forms.MOST_PARTS:
+        raise ParameterError(
+            f"{name}: {len(found)} inputs, expected at most {forms.MOST_PARTS}", {"name": name}
+        )
     if not found or not all(isinstance(x, kinds) for x in found):
         raise ParameterError(
             f"{name}: inputs {list(found)}, expected at least one {' or '.join(k.__name__ for k in kinds)}",

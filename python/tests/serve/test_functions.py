@@ -29,6 +29,7 @@ from crenel.errors import (
     UnsupportedError,
 )
 from crenel.nn import archive
+from crenel.nn.client import EncryptedTensor
 from crenel.serve import forms
 from crenel.serve.health import Health
 from crenel.serve.programs import read
@@ -290,6 +291,37 @@ def test_client_files_that_are_none(rng):
     data[rng.integers(len(data))] ^= 1 << int(rng.integers(8))
     with pytest.raises(SerializationError):
         FunctionSpec.from_bytes(bytes(data), allow_insecure=True)
+
+
+def test_files_and_bodies_of_any_length_are_refused_before_they_are_read():
+    quiet()
+    functions = served_functions.functions()
+    most = forms.MOST_PARTS
+    for path, wrong in (
+        (("needs", "bootstraps"), [{}] * (most + 1)),
+        (("inputs",), [{"kind": "vector"}] * (most + 1)),
+    ):
+        document = json.loads(json.dumps(functions["score"].document))
+        place = document
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = wrong
+        with pytest.raises(SerializationError, match=str(most)):
+            FunctionSpec.from_bytes(archive.packed("function", document, {}), allow_insecure=True)
+    with pytest.raises(ParameterError, match=str(most)):
+        forms.packed("0" * 64, [], result=True, single=False)
+    params = functions["score"].params
+    with pytest.raises(ParameterError, match=str(most)):
+        serve.Function("f", params, served_functions.rotated, inputs=(serve.Vector(),) * (most + 1))
+    # A header is read into many small objects, which take far more memory than its bytes.
+    large = {"program": "0" * 64, "result": False, "single": True, "kinds": ["vector"], "x": [[]] * 400_000}
+    context = ckks.Context(params, device="cpu")
+    for kind, read_it in (
+        ("ciphertexts", lambda data: forms.unpacked(data, "0" * 64, result=False)),
+        ("tensor", lambda data: EncryptedTensor.from_bytes(data, context)),
+    ):
+        with pytest.raises(SerializationError, match="header of"):
+            read_it(archive.packed(kind, large, {"ciphertext0": b""}))
 
 
 def test_functions_that_are_none():
