@@ -15,7 +15,7 @@ from typing import BinaryIO
 from crenel.serve.blobs import FULL, Blobs, translated
 from crenel.serve.keys import blob_of
 
-COPY = re.compile("[0-9a-f]{64}")
+COPY, PART = re.compile("[0-9a-f]{64}"), re.compile(r"[0-9a-f]{64}\.[0-9a-f]{32}\.part")
 LEFT_S = 3600.0  # so long nobody wrote to the part of a copy: who did so is gone
 
 
@@ -58,14 +58,16 @@ class Copies:
 
     @property
     def names(self) -> set[str]:
-        """Keys of which there is a copy. Raises StorageError."""
+        """Keys of which there is a copy, or a part that whoever wrote it left. Raises StorageError."""
         with translated():
-            return {path.name for path, _ in self._found() if COPY.fullmatch(path.name)}
+            return {path.name[:64] for path, status in self._found() if _may_go(path, status)}
 
     def drop(self, key: str) -> None:
-        """Forgets a copy. Raises StorageError."""
+        """Forgets a copy, and parts of it that were left. Raises StorageError."""
         with translated():
-            (self._folder / key).unlink(missing_ok=True)
+            for path, status in self._found():
+                if path.name[:64] == key and _may_go(path, status):
+                    path.unlink(missing_ok=True)
 
     def _opened(self, key: str) -> BinaryIO:
         with suppress(FileNotFoundError):
@@ -105,9 +107,8 @@ class Copies:
         for path, status in found:
             if total <= budget:
                 break
-            whole = COPY.fullmatch(path.name) is not None
-            if path.name == key or not (whole or time.time() - status.st_mtime > LEFT_S):
-                continue  # what another worker writes now is its own
+            if path.name == key or not _may_go(path, status):
+                continue
             path.unlink(missing_ok=True)
             total, gone = total - status.st_size, gone + 1
         return gone
@@ -119,3 +120,10 @@ class Copies:
                 with suppress(FileNotFoundError):  # another worker was faster
                     found.append((path, path.stat()))
         return found
+
+
+def _may_go(path: Path, status: os.stat_result) -> bool:
+    """Is it a copy, or a part that was left? What another worker writes now is its own."""
+    if COPY.fullmatch(path.name):
+        return True
+    return PART.fullmatch(path.name) is not None and time.time() - status.st_mtime > LEFT_S

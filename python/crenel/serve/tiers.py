@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from crenel.errors import DeviceError, FileError, NotFoundError, ParameterError
+from crenel.errors import DeviceError, FileError, NotFoundError, ParameterError, StorageError
 from crenel.serve.blobs import Blobs, translated
 from crenel.serve.copies import Copies, MemoryFile
 from crenel.serve.keys import blob_of, needed
@@ -120,10 +120,23 @@ class Tiers:
     def keep(self, held: Held) -> int:
         """Drops what no tenant has any more; what is in use goes when that ends. Returns how many went.
 
-        held : asked once for all that is here. Raises what it raises, and StorageError.
+        held : asked once for all that is here. Raises what it raises, and StorageError of the disk once
+            device and memory are done: a disk that fails keeps nothing there.
         """
         device, host = self.device.names, self.host.names
-        disk = self.disk.names if self.disk is not None else set()
+        disk: set[str] = set()
+        trouble: StorageError | None = None
+        try:
+            if self.disk is not None:
+                disk = self.disk.names
+        except StorageError as error:
+            trouble = error
+        gone = self._kept(held, device, host, disk)
+        if trouble is not None:
+            raise trouble
+        return gone
+
+    def _kept(self, held: Held, device: set[str], host: set[str], disk: set[str]) -> int:
         names = {name.partition("/")[2] for name in device} | host | disk
         if not names:
             return 0

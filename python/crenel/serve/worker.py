@@ -429,13 +429,15 @@ class Worker:
 
     def _forget(self) -> None:
         """Keys that no tenant has any more: deleted, replaced, or their time is over."""
-        if gone := self.tiers.keep(self._keys.held):
-            log("keys_forgotten", worker=self.id, status=gone)
-        if self._device.acquire(blocking=False):  # else the next job that has its turn does it
-            try:
-                self.tiers.settle()
-            finally:
-                self._device.release()
+        try:
+            if gone := self.tiers.keep(self._keys.held):
+                log("keys_forgotten", worker=self.id, status=gone)
+        finally:
+            if self._device.acquire(blocking=False):  # else the next job that has its turn does it
+                try:
+                    self.tiers.settle()
+                finally:
+                    self._device.release()
 
     def _probe(self) -> None:
         """Is the device well again, or does it fail without a job, too?"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import threading
@@ -15,6 +16,7 @@ import pytest
 import sqlalchemy as sql
 from service_world import World, made, quiet, sha
 
+from crenel.errors import StorageError
 from crenel.serve.copies import Copies
 from crenel.serve.database import keys
 from crenel.serve.settings import Settings
@@ -228,3 +230,40 @@ def test_a_copy_is_read_by_who_has_it_whoever_deletes_it(tmp_path: Path, world: 
     with copies.file(names[0]):
         pass
     assert not old.exists()  # nobody's any more
+
+
+def test_a_disk_that_fails_keeps_nothing_elsewhere(place: World, monkeypatch):
+    """Its error is said, after device and memory have forgotten; the copy goes once the disk is back."""
+    key = place.ready(made().keys[0])
+    assert _held(place)[:2] == (1, 1)
+    _deleted(place, key)
+    copies = len(_files(place))
+    with monkeypatch.context() as broken:
+
+        def fails(self: Copies) -> list:
+            raise OSError(errno.EIO, "Input/output error")
+
+        broken.setattr(Copies, "_found", fails)
+        if copies:
+            with pytest.raises(StorageError):
+                place.worker()._forget()
+        else:
+            place.worker()._forget()
+        assert _held(place) == (0, 0, copies)
+    place.worker()._forget()
+    assert _held(place) == (0, 0, 0)
+
+
+def test_parts_of_copies_that_were_left_go_too(tmp_path: Path, world: World):
+    """Of keys that nobody has; one that is written now is not touched, nor a file that is no copy."""
+    folder, key, other = tmp_path / "copies", sha(os.urandom(8)), sha(os.urandom(8))
+    folder.mkdir()
+    left, now, kept = (f"{k}.{uuid.uuid4().hex}.part" for k in (key, key, other))
+    for name in (left, now, kept, "notes"):
+        (folder / name).write_bytes(b"keys")
+    for name in (left, kept, "notes"):
+        os.utime(folder / name, (time.time() - 7200, time.time() - 7200))
+    copies = Copies(folder, 1 << 20, world.worker()._blobs)
+    assert copies.names == {key, other}
+    copies.drop(key)
+    assert set(os.listdir(folder)) == {now, kept, "notes"}
