@@ -204,7 +204,7 @@ def test_a_browser_sends_on_where_head_answers_503():
       if (method === "PATCH" && !seen.includes("HEAD")) throw new TypeError("broken");
       if (method === "PATCH") stored = true;
       if (method === "PATCH") return answer(204, { "Upload-Offset": "3" });
-      if (stored) return Response.json({ state: "ready" });
+      if (stored) return Response.json({ state: "ready", program: "p" });
       return answer(404, json, JSON.stringify({ code: "NotFoundError", detail: "no" }));
     };
     const keys = { file: new Blob(["abc"]), sha256: "k" };
