@@ -176,7 +176,7 @@ std::shared_ptr<Backend> make_cuda_device(int index, GpuPart part) {
   const std::string whole = cat("cuda:", index);
   if (const std::string reason = unusable_reason(index); !reason.empty())
     throw DeviceError(cat(whole, ": ", reason), {{"device", whole}});
-  if (part.parts == 0) return std::make_shared<GpuDevice>(index, whole);
+  if (part.parts <= 1) return std::make_shared<GpuDevice>(index, whole + part.text());
   return std::make_shared<GpuDevice>(index, whole + part.text(),
                                      std::make_unique<const Share>(index, part.part, part.parts));
 }

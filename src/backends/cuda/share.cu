@@ -54,7 +54,6 @@ std::vector<CUdevResource> divided(int index, u32 parts) {
         cat("cuda:", index, ": ", parts, " parts of ", all.sm.smCount,
             " multiprocessors, expected at most ", all.sm.smCount / share_least(major)),
         {{"device", cat("cuda:", index)}, {"parts", parts}});
-  if (parts == 1) return found = {all};
   std::vector<CUdevResource> made(parts);
   unsigned groups = parts - 1;
   CRENEL_DRIVER(cuDevSmResourceSplitByCount, made.data(), &groups, &all, &made.back(), 0u, each);

@@ -74,13 +74,14 @@ TEST(Share, OtherNamesAreRefused) {
   }
 }
 
-// Of a GPU: its parts compute at the same time, eagerly and by graphs, and give its bits.
+// Of a GPU: its parts open, have all of its multiprocessors together, and streams of theirs copy.
+// What they compute, at the same time and by graphs, is the pools' to test (python/tests/test_pool.py).
 TEST(Share, PartsOfAGpuAreDevices) {
   std::string reason;
   test::open_or_reason("cuda:0", reason);
   if (!reason.empty()) GTEST_SKIP() << reason;
   const u32 all = open("cuda:0")->info().processors;
-  for (const u32 parts : {2u, 3u}) {
+  for (const u32 parts : {1u, 2u, 3u}) {
     u32 sum = 0;
     for (u32 part = 1; part <= parts; ++part) {
       const auto device = open(cat("cuda:0/", part, "of", parts));
