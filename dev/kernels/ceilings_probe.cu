@@ -188,7 +188,9 @@ void print_rate(const char* name, double value, const char* unit, const char* wh
               unit, what, more.c_str());
 }
 
-std::string pairs(const std::vector<std::pair<u64, double>>& points) {
+using Points = std::vector<std::pair<u64, double>>;
+
+std::string pairs(const Points& points) {
   std::string text = "[";
   for (const auto& [bytes, rate] : points) {
     char pair[64];
@@ -197,6 +199,34 @@ std::string pairs(const std::vector<std::pair<u64, double>>& points) {
     text += pair;
   }
   return text + "]";
+}
+
+// In-place rates over the working set.
+struct Cache {
+  double plateau;  // what holds at all smaller sets
+  Points curve;    // from the last set of the plateau on
+  Points measured;
+};
+
+// cache: bytes of L2; dram: the memory's rate.
+Cache working_sets(Probe& p, u64 cache, double dram) {
+  Points measured;
+  for (const u32 sixteenths : {4, 6, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 24, 28, 32}) {
+    const u64 bytes = (cache * sixteenths / 16) >> 20 << 20;
+    if (!measured.empty() && bytes == measured.back().first) continue;
+    measured.emplace_back(bytes, p.rate<Way::in_place>(bytes));
+  }
+  // What holds at all smaller sets, and from there on no rate above one before, nor below the
+  // memory's: measured points scatter by a per cent.
+  double plateau = 0;
+  for (std::size_t i = 0; i < 4; ++i) plateau = std::max(plateau, measured[i].second);
+  std::size_t last = 0;
+  while (last + 1 < measured.size() && measured[last + 1].second > 0.97 * plateau) ++last;
+  Points curve = {{measured[last].first, plateau}};
+  for (std::size_t i = last + 1; i < measured.size(); ++i)
+    curve.emplace_back(measured[i].first,
+                       std::max(dram, std::min(measured[i].second, curve.back().second)));
+  return {plateau, curve, measured};
 }
 
 int main(int arguments, char** argument) {
@@ -216,22 +246,7 @@ int main(int arguments, char** argument) {
   const double dram_read = p.rate<Way::read>(p.bytes), dram_write = p.rate<Way::write>(p.bytes),
                dram = p.rate<Way::in_place>(p.bytes);
   const u64 cache = static_cast<u64>(card.l2CacheSize);
-  std::vector<std::pair<u64, double>> measured;
-  for (const u32 sixteenths : {4, 6, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 24, 28, 32}) {
-    const u64 bytes = (cache * sixteenths / 16) >> 20 << 20;
-    if (!measured.empty() && bytes == measured.back().first) continue;
-    measured.emplace_back(bytes, p.rate<Way::in_place>(bytes));
-  }
-  // What holds at all smaller sets, and from there on no rate above one before, nor below the
-  // memory's: measured points scatter by a per cent.
-  double plateau = 0;
-  for (std::size_t i = 0; i < 4; ++i) plateau = std::max(plateau, measured[i].second);
-  std::size_t last = 0;
-  while (last + 1 < measured.size() && measured[last + 1].second > 0.97 * plateau) ++last;
-  std::vector<std::pair<u64, double>> curve = {{measured[last].first, plateau}};
-  for (std::size_t i = last + 1; i < measured.size(); ++i)
-    curve.emplace_back(measured[i].first,
-                       std::max(dram, std::min(measured[i].second, curve.back().second)));
+  const auto [plateau, curve, measured] = working_sets(p, cache, dram);
   const double l2_write = p.rate<Way::write>(cache / 2 >> 20 << 20);
   const auto [graphed, queued] = launches(p);
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -47,26 +47,17 @@ def ablation(
     from crenel import ablation as ladder
     from crenel import ablation_algorithm as savings
     from crenel.ceilings import load_ceilings
-    from crenel.cli.output import expect_new, numbers, say
+    from crenel.cli.analyze import warn
+    from crenel.cli.output import expect_new, say
     from crenel.records import command_line, provenance, write_record
 
-    names = [name.strip() for name in operations.split(",") if name.strip()]
-    for name in names:
-        if name not in ladder.LADDERS:
-            known = ", ".join(ladder.LADDERS)
-            raise ParameterError(f"operation '{name}', expected some of {known}", {"operation": name})
+    plan = _plan(operations, limbs)
     expect_new(file)
-    plan = [
-        (name, count)
-        for name in names
-        for count in (numbers(limbs, "--limbs") if name == "key_switch" else (0,))
-    ]
     rates = load_ceilings(ceilings)
     of_values = secrets.randbits(32) if seed is None else seed
     on = crenel.Device(device)
     params = ladder.of(parameters)
-    if plot is not None:
-        _need_matplotlib()
+    _expect_matplotlib(plot)
     done = []
     for name, count in plan:
         bench = ladder.prepare(params, on, name, count, of_values)
@@ -80,19 +71,47 @@ def ablation(
     _print_fusions()
     where = {**provenance(on, command_line()), "seed": of_values}
     document = ladder.document(done, parameters, where, savings.LADDERS)
-    if on.kind == "cuda" and (text := rates.warning(on.description)) is not None:
-        print(f"warning: {text}", file=sys.stderr)
+    if on.kind == "cuda":
+        warn(rates, on)
     if file is not None:
         write_record(file, document)
-    if plot is not None:
-        from crenel.plot_ablation import draw
+    _draw(document, plot)
+    raise typer.Exit(1 if _tell_wrong(row for _, rows in done for row in rows) else 0)
 
-        draw(document, plot)
-        print(f"wrote {plot}")
-    wrong = [row for _, rows in done for row in rows if row.correct is False]
+
+def _draw(document: dict[str, Any], file: Path | None) -> None:
+    if file is None:
+        return
+    from crenel.plot_ablation import draw
+
+    draw(document, file)
+    print(f"wrote {file}")
+
+
+def _plan(operations: str, limbs: str) -> list[tuple[str, int]]:
+    """Operations with their limbs, 0 where an operation has no choice of them; ParameterError for one that is
+    unknown or a number that is none."""
+    from crenel.ablation import LADDERS
+    from crenel.cli.output import numbers
+
+    names = [name.strip() for name in operations.split(",") if name.strip()]
+    for name in names:
+        if name not in LADDERS:
+            known = ", ".join(LADDERS)
+            raise ParameterError(f"operation '{name}', expected some of {known}", {"operation": name})
+    return [
+        (name, count)
+        for name in names
+        for count in (numbers(limbs, "--limbs") if name == "key_switch" else (0,))
+    ]
+
+
+def _tell_wrong(rows: Iterable[Measured]) -> bool:
+    """Whether a row is wrong; each is said on stderr."""
+    wrong = [row for row in rows if row.correct is False]
     for row in wrong:
         print(f"WRONG: {row.ladder}, {row.rung}: {_wrong(row)}", file=sys.stderr)
-    raise typer.Exit(1 if wrong else 0)
+    return bool(wrong)
 
 
 def _wrong(row: Measured) -> str:
@@ -101,7 +120,9 @@ def _wrong(row: Measured) -> str:
     return "other bits than with all optimisations"
 
 
-def _need_matplotlib() -> None:
+def _expect_matplotlib(plot: Path | None) -> None:
+    if plot is None:
+        return
     try:
         import matplotlib  # noqa: F401
     except ImportError:

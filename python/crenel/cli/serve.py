@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Who may use a service: tenants and their tokens.", no_args_is_help=True)
 Set = Annotated[
-    list[str] | None,  # noqa: UP045: typer reads it on Python 3.10
+    list[str] | None,  # noqa: UP045 (typer reads it on Python 3.10)
     typer.Option("--set", metavar="NAME=VALUE", help="A setting of docs/guide/serve.md; may be given often."),
 ]
 Data = Annotated[Path, typer.Option(help="Folder of the database, of keys, inputs and results.")]

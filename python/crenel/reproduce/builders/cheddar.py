@@ -148,6 +148,20 @@ def scales(work: Work) -> None:
             " took, whatever its batch; time is of one image."
         )
     _sorts(work)
+    _variants(work)
+    if ours:
+        work.chart(
+            Bars(
+                "HELR, an iteration, by scale (Table 6)",
+                "ms",
+                groups,
+                {"Cheddar, H100": theirs, "Crenel": ours},
+                ["Crenel"],
+            )
+        )
+
+
+def _variants(work: Work) -> None:
     work.table(
         "ours: ResNet-20, every variant measured",
         (
@@ -165,16 +179,6 @@ def scales(work: Work) -> None:
         ),
         [cells for params, _ in SCALES for cells in _networks(work, params)],
     )
-    if ours:
-        work.chart(
-            Bars(
-                "HELR, an iteration, by scale (Table 6)",
-                "ms",
-                groups,
-                {"Cheddar, H100": theirs, "Crenel": ours},
-                ["Crenel"],
-            )
-        )
 
 
 def _sorts(work: Work) -> None:
