@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import crenel
 from crenel import analyze, sweep
 from crenel.cli.analyze import Counters, Lab, Operation, limbs_of, params_of, rates_of, warn
 from crenel.cli.output import numbers, table
 from crenel.counters import Counted, utilisation
 from crenel.errors import ParameterError, UnsupportedError
+from crenel.records import command_line, provenance, write_record
 from crenel.sweep import Point
 
 HEADER = ("limbs", "batch", "launches", "MB at L2", "MB DRAM", "of it keys", "largest MiB", "us bound",
@@ -54,11 +53,11 @@ def run(
     if counted:
         _print_counted(counted, ceilings)
     if json_path is not None:
-        facts = {"kind": "crenel-sweep", "format": 1, "version": crenel.__version__, "params": name,
-                 "operation": operation.value, "device": lab.context.device.name,
+        facts = {"kind": "crenel-sweep", "format": 1, "params": name, "operation": operation.value,
+                 "device": lab.context.device.name,
+                 "provenance": provenance(lab.context.device, command_line()),
                  "ceilings": rates_of(rates), "ceilings_of": ceilings.device}  # fmt: skip
-        document = {**facts, "points": [p.as_dict() for p in points]}
-        json_path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        write_record(json_path, {**facts, "points": [p.as_dict() for p in points]})
     if plot is not None:
         try:
             from crenel.plot_sweep import draw

@@ -60,10 +60,11 @@ def summary(found: Sequence[Outcome]) -> list[str]:
         else "whole"
         for o in found
     )
-    have = counts["whole"] + counts["in part"]
+    have, missing = counts["whole"] + counts["in part"], counts[NOT_YET]
     return [
         f"Of {len(found)} items {have} have numbers of ours ({counts['in part']} of them in part), "
-        f"{counts[NOT_YET]} are not measured yet, {counts[NOT_APPLICABLE]} are not applicable."
+        f"{missing} {'is' if missing == 1 else 'are'} not measured yet, "
+        f"{counts[NOT_APPLICABLE]} are not applicable."
     ]
 
 
