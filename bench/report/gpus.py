@@ -89,7 +89,7 @@ def _head(name: str) -> tuple[str, str, str]:
     return name, p["date"][:16], card.split(", compute")[0]
 
 
-def _of_parts(name: str) -> bool:
+def of_parts(name: str) -> bool:
     """Is it a record of parts of one GPU?"""
     return any("/" in device for device in _loaded(name)["devices"])
 
@@ -99,7 +99,7 @@ def parts_table() -> str:
     rows, said = [], {}
     for file in sorted(RESULTS.glob("pool-*.json")):
         data = _loaded(file.name)
-        if not _of_parts(file.name):
+        if not of_parts(file.name):
             continue
         _, day, card = _head(file.name)
         commit = data["provenance"]["commit"][:10]
@@ -116,6 +116,8 @@ def parts_table() -> str:
                 [what, number(whole["rate"]), str(row["devices"]), number(row["rate"])]
                 + [f"{row['times_one_device']:.3f}"]
             )
+    if not rows:
+        return ""
     header = ["what", "all of it", "parts", "all parts at once", "times"]
     return f"{table(header, rows)}\nMeasured: {'; '.join(said)}."
 
@@ -123,7 +125,7 @@ def parts_table() -> str:
 def pools() -> Iterator[Compared]:
     """Bootstraps and gates a second of pools. One GPU's time is the record's: copies are what is compared."""
     for file in sorted(RESULTS.glob("pool-*.json")):
-        if _of_parts(file.name):
+        if of_parts(file.name):
             continue
         rows = [r for r in _loaded(file.name)["results"] if "rate" in r]
         for row in rows:
