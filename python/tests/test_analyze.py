@@ -246,7 +246,7 @@ def test_a_sweep_on_the_dry_device(dry, counted, capsys, tmp_path):
     assert not counted or picture.read_bytes().startswith(b"\x89PNG")
     found = json.loads(file.read_text())
     made = found["provenance"]
-    assert made["version"] == crenel.__version__ and made["command"].startswith("crenel ") and made["date"]
+    assert made["version"] == crenel.__version__ and made["command"].startswith("crenel") and made["date"]
     assert found["kind"] == "crenel-sweep" and [p["batch"] for p in found["points"]] == [1, 1, 1, 4, 4, 4]
     for one, four in zip(found["points"][:3], found["points"][3:], strict=True):
         assert one["limbs"] == four["limbs"] and one["total"]["launches"] == four["total"]["launches"]

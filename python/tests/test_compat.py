@@ -12,6 +12,7 @@ from compat_world import VERSIONS, kept, same  # noqa: F401
 
 import crenel
 from crenel import bridge, ckks, nn, tfhe
+from crenel.serve import forms
 from crenel.workloads import EncryptedValues, checkpoint
 from crenel.workloads.regression.state import TrainingState
 from crenel.workloads.regression.tables import EncryptedTable
@@ -162,6 +163,23 @@ def test_what_a_client_of_a_function_is_given(kept):  # noqa: F811
     assert document == kept.value("service-function", "document")
     params = ckks.Params.from_bytes(bytes.fromhex(document["params"]), allow_insecure=True)
     assert params.log_n == 10
+
+
+def test_functions_and_what_is_sent_to_them(kept):  # noqa: F811
+    for name in ("functions-counted", "functions-integers"):
+        document, _ = nn.archive.unpacked(kept.data(name), "function")
+        assert document == kept.value(name, "document")
+    document = kept.value("functions-counted", "document")
+    context = ckks.Context(
+        ckks.Params.from_bytes(bytes.fromhex(document["params"]), allow_insecure=True), device="cpu"
+    )
+    client = context.client_from_secret_key(kept.data("functions-secret_key"))
+    program = kept.value("functions-sent", "program")
+    assert program == forms.fingerprint(document)
+    found, single = forms.unpacked(kept.data("functions-sent"), program, result=False)
+    assert [kind for kind, _ in found] == ["vector", "array"] and not single
+    same(forms.opened(client, *found[0]), kept.slots("functions-sent"))
+    same(forms.opened(client, *found[1]), kept.value("functions-sent", "array"))
 
 
 def test_a_network(kept):  # noqa: F811

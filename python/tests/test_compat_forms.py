@@ -281,4 +281,5 @@ def test_every_step_and_operation_of_plans_is_kept():
     operations = {value for name, value in values if name == "op"}
     assert not missing(set(form.STEPS), steps, {})
     assert not missing(set(OPS), operations, OPS_OF_NO_PLAN)
-    assert {value for name, value in values if name == "type"} == {"f4"}  # else of eight bytes
+    # Of numbers of four bytes, else of eight; of integers that a function takes any that TFHE has.
+    assert {value for name, value in values if name == "type"} == {"f4", "uint8"}

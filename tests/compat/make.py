@@ -21,7 +21,9 @@ from forms import pairs
 
 import crenel
 from crenel import bridge, ckks, nn, tfhe
-from crenel.serve.programs import Function
+from crenel.serve import forms as bodies
+from crenel.serve.functions import Function
+from crenel.serve.integer_functions import IntegerFunction
 from crenel.workloads import checkpoint, encrypt_values
 from crenel.workloads.regression.state import TrainingState
 from crenel.workloads.regression.tables import EncryptedTable
@@ -178,9 +180,30 @@ def service(out: Writer, rng: np.random.Generator) -> None:
     out.put("service-function.safetensors", served.client_file, document=served.document)
 
 
+def functions(out: Writer, rng: np.random.Generator) -> None:
+    """Functions whose keys were counted, of integers, and what a client sends to one of several inputs."""
+    params = ckks.Params(log_n=10, scale_bits=28, depth=2, alpha=4, allow_insecure=True)
+    shape = (3, 4)
+    counted = Function.of(
+        "counted", params, lambda x, a: (x.conjugate(), a + a), (bodies.Vector(16), np.zeros(shape))
+    )
+    out.put("functions-counted.safetensors", counted.client_file, document=counted.document)
+    toy = tfhe.preset("toy-lut4", allow_insecure=True)
+    integers = IntegerFunction("less", toy, lambda ev, a, b: ev(a) < b, ("uint8", "uint8"))
+    out.put("functions-integers.safetensors", integers.client_file, document=integers.document)
+    client = ckks.Context(params, device="cpu").keygen()
+    out.put("functions-secret_key.safetensors", client.export_secret_key())
+    x, a = rng.uniform(-1, 1, 16), rng.uniform(-1, 1, shape)
+    sent = [client.encrypt(x, slots=16), ckks.encrypt(client, a)]
+    body = bodies.packed(counted.program, sent, result=False, single=False)
+    out.put(
+        "functions-sent.safetensors", body, program=counted.program, slots=pairs(x + 0j), array=a.tolist()
+    )
+
+
 PARTS = {
     "ckks": numbers, "values": sorting, "tfhe": messages, "stored": stored, "bridge": crossing, "nn": network,
-    "training": training, "service": service, **forms.PARTS,
+    "training": training, "service": service, "functions": functions, **forms.PARTS,
 }  # fmt: skip
 
 

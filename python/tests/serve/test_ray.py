@@ -21,8 +21,8 @@ from service_world import made, quiet
 
 from crenel import client
 from crenel.serve.database import Database
+from crenel.serve.presence import alive
 from crenel.serve.settings import Settings
-from crenel.serve.worker import alive
 
 if find_spec("ray") is None:
     lacking("ray", "needs Ray: pip install 'crenel[serve]'")

@@ -155,12 +155,17 @@ def test_only_auth_makes_a_tenant():
 
 
 def test_the_server_cannot_decrypt():
-    """No file of the service names a client or a secret key."""
+    """No file of the service names a client or a secret key, but for that which clients encrypt by, too: no
+    other file calls what in it takes one."""
+    holders = {"sealed", "opened", "Holder"}
     for file in SERVE.glob("*.py"):
+        if file.name == "forms.py":
+            continue
         for node in ast.walk(ast.parse(file.read_text())):
             name = getattr(node, "attr", None) or getattr(node, "id", None) or getattr(node, "name", None)
             banned = {"Client", "keygen", "decrypt", "client_from_secret_key", "export_secret_key"}
             assert name not in banned, (file, name)
+            assert getattr(node, "attr", None) not in holders, (file, name)
 
 
 def test_only_two_modules_know_ray():
