@@ -6,6 +6,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -168,22 +169,24 @@ def _ckks(
     found, times = _timed(lambda: [home(c) for c in inputs], pool.synchronize, repeats)
     expected = [c.to_bytes() for c in found[: len(whole)]]  # of the library without a pool
     rows.append({**facts, "devices": 1, "together": None, **_measured(times, each, None), "same_bits": True})
-    groups = [(count, {}, boot.first(count)) for count in _counts(len(names))]
+    groups: list[tuple[int, Json, ckks.DevicePool, Any]] = [
+        (count, {}, pool, boot.first(count)) for count in _counts(len(names))
+    ]
     if against:
         lone = ckks.DevicePool(params, [against])
         other = lone.evaluator(_crenel.copy_to(lone.context, keys)).bootstrapper()
-        groups.insert(0, (1, {"device": lone.devices[0].name}, other))
+        groups.insert(0, (1, {"device": lone.devices[0].name}, lone, other))
     for step in steps:
         alone: float | None = None
-        for count, where, some in groups:
+        for count, where, of, some in groups:
             inputs = [whole[i % len(expected)] for i in range(each * count)]
             if where:
-                inputs = [lone.context.ciphertext_from_bytes(c.to_bytes()) for c in inputs]
+                inputs = [of.context.ciphertext_from_bytes(c.to_bytes()) for c in inputs]
 
             def run(some: Any = some, inputs: Any = inputs, step: int = step) -> list[ckks.Ciphertext]:
                 return some(inputs, together=step)
 
-            found, times = _timed(run, (lone if where else pool).synchronize, repeats)
+            found, times = _timed(run, of.synchronize, repeats)
             checked = range(0, len(found), max(1, len(found) // 8))
             same = all(found[i].to_bytes() == expected[i % len(expected)] for i in checked)
             measured = _measured(times, len(inputs), alone)
@@ -211,20 +214,20 @@ def _tfhe(
     rows: list[Json] = []
     alone: float | None = None
     single = b""
-    groups = [(count, {}, ev.first(count)) for count in _counts(len(names))]
+    groups: list[tuple[int, Json, tfhe.DevicePool, Any]] = [
+        (count, {}, pool, ev.first(count)) for count in _counts(len(names))
+    ]
     if against:
         lone = tfhe.DevicePool(pool.params, [against])
         copied = _crenel.copy_to(lone.context._context, keys)
-        groups.insert(0, (1, {"device": lone.devices[0].name}, lone.evaluator(copied, max_p_fail_log2=limit)))
-    for count, where, some in groups:
+        other = lone.evaluator(copied, max_p_fail_log2=limit)
+        groups.insert(0, (1, {"device": lone.devices[0].name}, lone, other))
+    for count, where, of, some in groups:
         some_a, some_b = a[: size * count], b[: size * count]
         if where:
-            some_a, some_b = (lone.context.ciphertext_from_bytes(x.to_bytes()) for x in (some_a, some_b))
-
-        def run(some: Any = some, a: Any = some_a, b: Any = some_b) -> tfhe.Ciphertext:
-            return some.nand(a, b)
-
-        found, times = _timed(run, (lone if where else pool).synchronize, repeats)
+            some_a, some_b = (of.context.ciphertext_from_bytes(x.to_bytes()) for x in (some_a, some_b))
+        run = partial(some.nand, some_a, some_b)
+        found, times = _timed(run, of.synchronize, repeats)
         part = found[:size]
         single = single or part.to_bytes()
         measured = _measured(times, size * count, alone)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -77,7 +78,7 @@ def gpus(
 
 def _bootstraps(
     parameters: str,
-    of_gpus: list[int],
+    of_gpus: Sequence[int],
     each: int,
     measured_ms: float | None,
     plan: tuple[list[tuple[int, int]], str],

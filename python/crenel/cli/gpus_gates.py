@@ -64,19 +64,19 @@ def tell(
     from crenel import analyze, gpus
     from crenel.cli import gpus_output
 
-    each = each or analyze.data()["gates"]["each"]
+    count: int = each or analyze.data()["gates"]["each"]
     if measured_ms is None:
-        seconds, how = seconds_of(params, each)
+        seconds, how = seconds_of(params, count)
     else:
         seconds, how = 1e-3 * measured_ms, "measured"
-    one = account(params, each)
+    one = account(params, count)
     ceilings, links = analyze.load_ceilings(), gpus.load_links()
-    rows = [gpus.spread_gates(seconds, one.nbytes, n, each, links, ceilings) for n in of_gpus]
-    gpus_output.head_of_gates(params.name, one, seconds, each, how, ceilings.device)
+    rows = [gpus.spread_gates(seconds, one.nbytes, n, count, links, ceilings) for n in of_gpus]
+    gpus_output.head_of_gates(params.name, one, seconds, count, how, ceilings.device)
     gpus_output.spread(rows, "Gates of an array spread over GPUs, all keys on each (tfhe.DevicePool)")
     if file is None:
         return
     facts = {"kind": "crenel-gpus-gates", "format": 1, "params": params.name, "device": ceilings.device}
-    facts |= {"one": asdict(one) | {"each": each, "seconds": seconds}, "rate_from": how}
+    facts |= {"one": asdict(one) | {"each": count, "seconds": seconds}, "rate_from": how}
     facts |= {"links": analyze.data()["links"], "spread": [asdict(row) for row in rows]}
     file.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")

@@ -231,15 +231,16 @@ def _options_form(options: ckks.BootstrapOptions) -> dict[str, Json]:
 
 def needs_of(form: Json, params: ckks.Params) -> ckks.Needs:
     """From untrusted JSON. Raises SerializationError."""
-    if not isinstance(form, dict) or not isinstance(form.get("bootstraps"), list):
+    bootstraps = form.get("bootstraps") if isinstance(form, dict) else None
+    if not isinstance(form, dict) or not isinstance(bootstraps, list):
         raise SerializationError("keys that are no table with bootstraps")
-    if len(form["bootstraps"]) > MOST_PARTS:
+    if len(bootstraps) > MOST_PARTS:
         raise SerializationError(f"more than {MOST_PARTS} kinds of bootstraps")
     levels = [form.get(name) for name in ("conjugation", "relinearisation")]
     conjugation, relinearisation = (None if x is None else count(x, 0, params.max_level) for x in levels)
     return ckks.Needs(
         rotations_of(form.get("rotations"), params), conjugation, relinearisation,
-        tuple(_options_of(each, params) for each in cast("list[Json]", form["bootstraps"])), 0,
+        tuple(_options_of(each, params) for each in bootstraps), 0,
     )  # fmt: skip
 
 
