@@ -75,7 +75,7 @@ TEST(Share, OtherNamesAreRefused) {
 }
 
 // Of a GPU: its parts open, have all of its multiprocessors together, and streams of theirs copy.
-// What they compute, at the same time and by graphs, is the pools' to test (python/tests/test_pool.py).
+// What they compute, at the same time and by graphs, python/tests/test_pool.py tests.
 TEST(Share, PartsOfAGpuAreDevices) {
   std::string reason;
   test::open_or_reason("cuda:0", reason);
