@@ -19,11 +19,12 @@ bool conversions_fit(const rlwe::Chain& chain, u32 level, const LimbSet& widest,
     const u32 first = i, block = chain.digit_of(window[i], level);
     LimbSet digit;
     std::vector<u64> sources;
-    for (; i < window.size() && chain.digit_of(window[i], level) == block; ++i) {
+    do {
       digit.push_back(window[i]);
       sources.push_back(chain.primes[window[i]]);
-    }
-    if (!seen.emplace(window[first], window[i - 1]).second) continue;
+      ++i;
+    } while (i < window.size() && chain.digit_of(window[i], level) == block);
+    if (!seen.emplace(window[first], digit.back()).second) continue;
     const u32 all = static_cast<u32>(chain.primes.size());
     const LimbSet targets = widest.concat(LimbSet::range(chain.chain_limbs, all)).minus(digit);
     for (u32 t = 0; t < targets.size(); ++t)
