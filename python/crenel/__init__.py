@@ -7,6 +7,7 @@
 
 from typing import TYPE_CHECKING
 
+from crenel import _openmp as _openmp  # before what imports the extension  # isort: skip
 from crenel import ckks, fhecore, tfhe
 from crenel._crenel import (
     Device,

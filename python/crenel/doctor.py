@@ -136,6 +136,7 @@ def _processor(found: Diagnosis, root: Path) -> None:
         "cores by the control group": None if share is None else f"{share:.1f}",
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS"),
         "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY"),
+        "GOMP_SPINCOUNT": os.environ.get("GOMP_SPINCOUNT"),
     }
     for name, needed in INSTRUCTIONS.items():
         if name in used:

@@ -1,7 +1,10 @@
 // Evaluation keys of TFHE to bytes and back: bodies, and the seeds of their masks.
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <numeric>
 
+#include "crenel/core/watch.h"
 #include "serialize/poly_io.h"
 #include "serialize/reject.h"
 #include "serialize/tfhe_io.h"
@@ -9,6 +12,7 @@
 #include "tfhe/keygen.h"
 #include "tfhe/lists.h"
 #include "tfhe/params/plan.h"
+#include "tfhe/reduced.h"
 
 namespace crenel::tfhe {
 namespace {
@@ -24,7 +28,8 @@ std::string half_name(const std::string& key) { return key + "/b"; }
 std::string packed_name(const std::string& key) { return key + "/packed"; }
 std::string seed_name(const std::string& key) { return key + "/seed"; }
 
-/// Residues of polynomials: [..., primes, N], each in the bits of the largest prime.
+/// Residues of polynomials: [..., primes, N], each in the bits of the largest prime; the N of a
+/// polynomial, a power of two from 8, fill whole bytes.
 struct Residues {
   std::string key;
   std::vector<u64> shape;
@@ -32,6 +37,9 @@ struct Residues {
 
   u32 bits() const { return residue_bits(primes); }
   u32 log_n() const { return static_cast<u32>(std::countr_zero(shape.back())); }
+  u64 polys() const {
+    return std::accumulate(shape.begin(), shape.end() - 1, u64(1), std::multiplies());
+  }
   std::vector<u64> packed_shape() const {
     std::vector<u64> packed = shape;
     packed.back() = packed_bytes(shape.back(), bits());
@@ -110,28 +118,36 @@ u64 memory_of(const Context::State& home, const KeyRequest& request) {
 }
 
 void check_words(const Tensor& tensor, std::span<const u64> words, u32 bits) {
-  for (std::size_t i = 0; i < words.size(); ++i)
-    if (words[i] >> bits != 0)
-      reject("tensor " + quote(tensor.name), cat("word ", words[i]), cat("words below 2^", bits),
-             tensor.begin + i * size_of(tensor.dtype));
+  const u64 i = first_unreduced(words, bits);
+  if (i != words.size())
+    reject("tensor " + quote(tensor.name), cat("word ", words[i]), cat("words below 2^", bits),
+           tensor.begin + i * size_of(tensor.dtype));
 }
 
 /// The words, each below its prime.
 std::vector<u32> read_residues(const Tensor& tensor, std::span<const u8> bytes,
                                const Residues& of) {
-  const bool packed = tensor.dtype == DType::u8;
-  const u32 bits = packed ? of.bits() : 32;
-  u64 count = 1;
-  for (const u64 extent : of.shape) count *= extent;
-  std::vector<u32> words(count);
-  unpack_bits(bytes.data(), bits, words);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const u64 prime = of.primes[(i >> of.log_n()) % of.primes.size()];
-    if (words[i] >= prime)
-      reject("tensor " + quote(tensor.name), cat("residue ", words[i]),
-             cat("values below its prime ", prime), tensor.begin + i * bits / 8);
+  const u32 bits = tensor.dtype == DType::u8 ? of.bits() : 32;
+  const u64 n = of.shape.back(), poly_bytes = packed_bytes(n, bits);
+  std::vector<u32> words(of.polys() * n);
+  for (u64 poly = 0; poly < of.polys(); ++poly) {
+    watch::point();
+    unpack_bits(bytes.data() + poly * poly_bytes, bits, std::span(words).subspan(poly * n, n));
   }
+  const u64 i = first_unreduced(words, of.primes, of.log_n());
+  if (i != words.size())
+    reject("tensor " + quote(tensor.name), cat("residue ", words[i]),
+           cat("values below its prime ", of.primes[(i >> of.log_n()) % of.primes.size()]),
+           tensor.begin + i * bits / 8);
   return words;
+}
+
+void write_residues(std::span<const u32> words, const Residues& of, std::span<u8> to) {
+  const u64 n = of.shape.back(), poly_bytes = packed_bytes(n, of.bits());
+  for (u64 poly = 0; poly < of.polys(); ++poly) {
+    watch::point();
+    pack_bits(words.subspan(poly * n, n), of.bits(), to.data() + poly * poly_bytes);
+  }
 }
 
 }  // namespace
@@ -164,7 +180,7 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
     lists = declare(file, list_bodies);
   }
   file.allocate();
-  pack_bits(data.bootstrap_bodies, bodies.bits(), file.data(bootstrap.half).data());
+  write_residues(data.bootstrap_bodies, bodies, file.data(bootstrap.half));
   fill_seed(file, bootstrap, data.bootstrap_seed);
   write_words(switch_bodies(keys), switch_type, file.data(key_switch.half));
   fill_seed(file, key_switch, data.switch_seed);
@@ -173,7 +189,7 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
     fill_seed(file, packing, data.packing_seed);
   }
   if (keys.has_lists()) {
-    pack_bits(data.lists_bodies, list_bodies.bits(), file.data(lists.half).data());
+    write_residues(data.lists_bodies, list_bodies, file.data(lists.half));
     fill_seed(file, lists, data.lists_seed);
   }
   return file.finish();

@@ -7,6 +7,7 @@
 #include "tfhe/keygen.h"
 #include "tfhe/lists.h"
 #include "tfhe/params/plan.h"
+#include "tfhe/reduced.h"
 
 namespace crenel::tfhe {
 namespace {
@@ -95,22 +96,21 @@ void expect_words(const char* what, u64 found, u64 expected) {
 }
 
 void expect_reduced(const char* what, std::span<const u64> words, u32 log_modulus) {
-  for (u64 i = 0; i < words.size(); ++i)
-    if (words[i] >> log_modulus != 0)
-      throw SerializationError(
-          cat(what, ": word ", i, " is ", words[i], ", expected below 2^", log_modulus),
-          {{"index", i}, {"found", words[i]}, {"expected", cat("below 2^", log_modulus)}});
+  const u64 i = first_unreduced(words, log_modulus);
+  if (i == words.size()) return;
+  throw SerializationError(
+      cat(what, ": word ", i, " is ", words[i], ", expected below 2^", log_modulus),
+      {{"index", i}, {"found", words[i]}, {"expected", cat("below 2^", log_modulus)}});
 }
 
 void expect_residues(const char* what, std::span<const u32> words, const std::vector<u64>& primes,
                      u32 log_n) {
-  for (u64 i = 0; i < words.size(); ++i) {
-    const u64 prime = primes[(i >> log_n) % primes.size()];
-    if (words[i] >= prime)
-      throw SerializationError(
-          cat(what, ": word ", i, " is ", words[i], ", expected a residue modulo ", prime),
-          {{"index", i}, {"found", words[i]}, {"expected", cat("below ", prime)}});
-  }
+  const u64 i = first_unreduced(words, primes, log_n);
+  if (i == words.size()) return;
+  const u64 prime = primes[(i >> log_n) % primes.size()];
+  throw SerializationError(
+      cat(what, ": word ", i, " is ", words[i], ", expected a residue modulo ", prime),
+      {{"index", i}, {"found", words[i]}, {"expected", cat("below ", prime)}});
 }
 
 std::shared_ptr<EvaluationKeys::Data> new_data(const Context& context, const SecretKeyId& id) {
