@@ -1,9 +1,9 @@
 """Loads the extension, whose threads spin for a moment only where they wait for each other.
 
-libgomp lets a thread that waits spin for milliseconds before it sleeps, and asks the environment once, when it is
-loaded. Where others use the cores too, the thread that is waited for may need the very core on which another one
-spins: each of the thousands of short loops of an operation then costs a scheduler's slice, and the operation tens of
-times its time. Sleeping at once costs a wake-up a loop on cores that nobody else uses.
+libgomp lets a thread that waits spin for milliseconds before it sleeps, and asks the environment once, when
+it is loaded. Where others use the cores too, the thread that is waited for may need the very core on which
+another one spins: each of the thousands of short loops of an operation costs a scheduler's slice then, and
+the operation tens of times its time. Sleeping at once costs a wake-up a loop on cores that nobody else uses.
 """
 
 import os

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+
 from crenel import _openmp
 
 PROGRAM = "import os; before = dict(os.environ); import crenel; assert dict(os.environ) == before, 'changed'"
