@@ -6,7 +6,7 @@ option(CRENEL_BUILD_PYTHON "Build the Python extension" OFF)
 option(CRENEL_BUILD_FUZZERS "Build the libFuzzer targets (needs clang)" OFF)
 set(CRENEL_CUDA AUTO CACHE STRING "CUDA backend: AUTO (when nvcc is found), ON, OFF")
 set_property(CACHE CRENEL_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(CRENEL_CUDA_ARCHITECTURES "90" CACHE STRING "GPU architectures (CMake syntax); release: 80;90;100")
+set(CRENEL_CUDA_ARCHITECTURES "90" CACHE STRING "GPU architectures, in CMake's syntax; of wheels: tools/release")
 set(CRENEL_COLD_OPTIONS "" CACHE STRING
   "Compiler options of the layers that only lead to kernels, behind all others: -O0 compiles faster")
 set(CRENEL_SANITIZE "" CACHE STRING "Sanitizers for host code, e.g. address,undefined or thread")

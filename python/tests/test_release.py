@@ -99,7 +99,10 @@ def wheel(
 def test_a_wheel_is_examined(audit, tmp_path):
     from runner.shell import Stop
 
-    found = audit.examine(wheel(tmp_path))
+    has = audit.kernels(library())  # for the GPUs of whoever built this
+    here = [each.removeprefix("compute_") for each in has if each.startswith("compute_")]
+    found = audit.examine(wheel(tmp_path), architectures=here)
+    assert found.get("kernels", []) == has
     assert found["libraries"]["crenel/_crenel.abi3.so"] > 1 << 20 and found["members"] == 10
     wrong = {
         "no manylinux tag": {"name": "crenel-0.1.0-cp312-abi3-linux_x86_64"},
@@ -110,7 +113,11 @@ def test_a_wheel_is_examined(audit, tmp_path):
     }
     for message, change in wrong.items():
         with pytest.raises(Stop, match=message):
-            audit.examine(wheel(tmp_path, **change))
+            audit.examine(wheel(tmp_path, **change), architectures=here)
+    expected = ", ".join(audit.targets(["75-real", "80"]))
+    assert expected == "compute_80, sm_75, sm_80" and audit.targets(["90-virtual"]) == ["compute_90"]
+    with pytest.raises(Stop, match=f"kernels for {', '.join(has) or 'no GPU'}, expected {expected}"):
+        audit.examine(wheel(tmp_path), architectures=["75-real", "80"])
 
 
 def test_code_for_one_processor_is_found(audit, tmp_path):
@@ -164,7 +171,7 @@ def test_the_note_is_what_was_found(monkeypatch):
     from release import report
 
     found = json.loads((ROOT / "bench/results/wheels-x86_64.json").read_text(encoding="utf-8"))
-    note = (ROOT / "docs/notes/2026-11-25-release.md").read_text(encoding="utf-8")
+    note = (ROOT / "docs/notes/release.md").read_text(encoding="utf-8")
     file = ROOT / "bench/results/wheels-cuda-x86_64.json"
     cuda = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
     assert note == report.rendered(found, cuda)

@@ -27,7 +27,9 @@ def sizes() -> str:
             libraries = [size for file, size in wheel["libraries"].items() if file.startswith("crenel/")]
             cells = [f"{wheel['bytes']:,}", f"{sum(libraries):,}", tried(record, wheel["name"])]
             rows.append([f"`{wheel['name']}`", backends, *cells])
+        kernels = sorted({each for wheel in record["wheels"] for each in wheel.get("kernels", [])})
         toolkit = f", CUDA {made['cuda']}" if "cuda" in made else ""
+        toolkit += f", kernels for {', '.join(kernels)}" if kernels else ""
         origins.append(f"{backends}: commit {made['commit'][:10]}, {made['compiler']}{toolkit}")
     header = ["file", "built", "bytes", "extension in it, bytes", "computed in"]
     said = "; ".join(origins)

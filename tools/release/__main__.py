@@ -13,6 +13,8 @@ from release import audit, build, roots, sbom
 from runner import cuda, package
 from runner.shell import ROOT, Stop, capture, say, stage
 
+# A100 and all of compute capability 8, H100 and H200, B100 to B300, RTX 50; the last one for what comes, too.
+ARCHITECTURES = ("80-real", "90-real", "100-real", "120")
 VERSION = (ROOT / "VERSION").read_text(encoding="utf-8").strip()
 
 
@@ -49,7 +51,8 @@ def main(arguments: list[str]) -> int:
         with stage(f"wheel {python.tag}"):
             wheel = one(sdist, source, python, out, toolchain, args.cuda)
             made.append((python, wheel))
-            found["wheels"].append(audit.examine(wheel, source / "build" / python.tag))
+            wanted = ARCHITECTURES if args.cuda else ()
+            found["wheels"].append(audit.examine(wheel, source / "build" / python.tag, wanted))
             say(f"   {wheel.relative_to(ROOT)}: {wheel.stat().st_size:,} bytes")
     if not args.no_try:
         found["tried"] = [tried(python, wheel) for python, wheel in made]
@@ -95,7 +98,7 @@ def defines(toolchain: package.Toolchain, with_cuda: bool) -> dict[str, str]:
         return {"CRENEL_CUDA": "OFF", **{k: v for k, v in toolchain.defines().items() if "CUDA" not in k}}
     if not toolchain.nvcc:
         raise Stop(f"--cuda needs a CUDA compiler: {cuda.absence()}")
-    return {**toolchain.defines(), "CRENEL_CUDA": "ON"}
+    return {**toolchain.defines(), "CRENEL_CUDA": "ON", "CRENEL_CUDA_ARCHITECTURES": ";".join(ARCHITECTURES)}
 
 
 def one(

@@ -6,8 +6,11 @@ import hashlib
 import io
 import json
 import re
+import struct
 import subprocess
 import zipfile
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
@@ -19,11 +22,17 @@ EXECUTABLE = 1  # PF_X
 # Beyond what every x86-64 processor has; sources of these instruction sets are named so.
 WIDE = re.compile(r"%[yz]mm\d")
 WIDE_SOURCE = re.compile(r"_avx(2|512)\.cpp\.o$")
+# Of a container of GPU code: magic number, version, bytes of the header, bytes behind it; of an entry in it:
+# kind, version, bytes of the header, bytes behind it, and at 28 the architecture.
+FATBIN = 0xBA55ED50
+CONTAINER, CONTAINER_ENTRY = struct.Struct("<IHHQ"), struct.Struct("<HHIQ")
+KINDS = {1: "compute", 2: "sm"}
 TUNED = re.compile(r"-m(arch|tune|cpu)=\S+")
 
 
-def examine(wheel: Path, folder: Path | None = None) -> dict:
-    """Facts of a wheel; Stop with all that is wrong with it. `folder`: of the build, for its objects."""
+def examine(wheel: Path, folder: Path | None = None, architectures: Sequence[str] = ()) -> dict:
+    """Facts of a wheel; Stop with all that is wrong with it. `folder`: of the build, for its objects;
+    `architectures`: for which it must have kernels, as CMake writes them."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         libraries = {n: archive.read(n) for n in names if re.search(r"\.so(\.\d+)*$", n)}
@@ -33,7 +42,9 @@ def examine(wheel: Path, folder: Path | None = None) -> dict:
     extension = next((n for n in libraries if n.startswith("crenel/_crenel")), None)
     if extension is None:
         wrong.append("no extension module")
-    elif "-abi3-" in wheel.name and not extension.endswith(".abi3.so"):
+    elif (found := kernels(libraries[extension])) != (wanted := targets(architectures)):
+        wrong.append(f"kernels for {', '.join(found) or 'no GPU'}, expected {', '.join(wanted) or 'none'}")
+    if extension and "-abi3-" in wheel.name and not extension.endswith(".abi3.so"):
         wrong.append(f"the tag says abi3, the extension is {extension}")
     if "-manylinux_" not in wheel.name:
         wrong.append("no manylinux tag")
@@ -50,7 +61,42 @@ def examine(wheel: Path, folder: Path | None = None) -> dict:
         "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
         "members": len(names),
         "libraries": sizes,
+        **({"kernels": targets(architectures)} if architectures else {}),
     }
+
+
+def targets(architectures: Sequence[str]) -> list[str]:
+    """What CMake's names of architectures compile to: 90-real to code, 90 to what drivers compile, too."""
+    found = set()
+    for each in architectures:
+        number, _, only = each.partition("-")
+        found |= set() if only == "virtual" else {f"sm_{number}"}
+        found |= set() if only == "real" else {f"compute_{number}"}
+    return sorted(found)
+
+
+def kernels(library: bytes) -> list[str]:
+    """For what GPUs a library has kernels: of the section .nv_fatbin, whose containers hold an entry for each
+    architecture of a source file. Stop where a file lacks what another one has."""
+    section = ELFFile(io.BytesIO(library)).get_section_by_name(".nv_fatbin")
+    data = section.data() if section else b""
+    counts: Counter[str] = Counter()
+    at = 0
+    while at + CONTAINER.size <= len(data):
+        magic, _, header, size = CONTAINER.unpack_from(data, at)
+        if magic != FATBIN:  # between two containers
+            at += 8
+            continue
+        entry, end = at + header, at + header + size
+        while entry < end:
+            kind, _, header, size = CONTAINER_ENTRY.unpack_from(data, entry)
+            (number,) = struct.unpack_from("<I", data, entry + 28)
+            counts[f"{KINDS.get(kind, f'kind{kind}')}_{number}"] += 1
+            entry += header + size
+        at = end
+    if len(set(counts.values())) > 1:
+        raise Stop(f"kernels of some files only: {dict(sorted(counts.items()))}")
+    return sorted(counts)
 
 
 def members_missing(names: list[str]) -> list[str]:

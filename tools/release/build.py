@@ -116,7 +116,8 @@ def wheel(source: Path, python: Interpreter, out: Path, defines: dict[str, str],
     path = os.pathsep.join([str(home / "bin"), os.environ["PATH"]])
     flags = " ".join([os.environ.get("CXXFLAGS", ""), f"-ffile-prefix-map={source}=."]).strip()
     variables = {"PATH": path, "SOURCE_DATE_EPOCH": epoch(), "CXXFLAGS": flags, "PYTHONHASHSEED": "0"}
-    variables |= {} if cached else {"CCACHE_DISABLE": "1"}
+    # Paths relative to the folder of the build: of three Pythons all but the bindings are compiled once.
+    variables |= {"CCACHE_BASEDIR": str(source)} if cached else {"CCACHE_DISABLE": "1"}
     variables["CMAKE_BUILD_PARALLEL_LEVEL"] = str(env.jobs())
     run_logged(command, f"wheel-{python.tag}", env=variables)
     return next(out.glob("*.whl"))

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-HEAD = """# Release, 2026-11-25: wheels built, examined and tried
+HEAD = """# Release: wheels built, examined and tried
 
 Rendered by `tools/release/report.py` from `bench/results/wheels-x86_64.json`, which `./run wheel --json`
 wrote; do not edit. What is looked for: [releases](../reference/releases.md). A wheel that lacked a licence or
