@@ -21,7 +21,7 @@ def load() -> None:
         import crenel._crenel  # noqa: F401
     finally:
         if not told:
-            del os.environ["GOMP_SPINCOUNT"]
+            os.environ.pop("GOMP_SPINCOUNT", None)
 
 
 load()
