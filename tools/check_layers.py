@@ -50,7 +50,8 @@ INSIDE = {
     "bench/micro/": "times the kernel interface, like the tests",
     "bench/harness/digest.cpp": "the library's SHA-256",
     "bench/tfhe/host_copy.cpp": "times transfers of the payloads themselves",
-    "web/crenel_wasm.cpp": "the library's SHA-256, quoting of JSON, and memory of secrets",
+    "web/crenel_helpers.cpp": "threads of the library's loops, which the module starts",
+    "web/crenel_wasm.cpp": "the library's SHA-256, quoting of JSON, memory of secrets, and threads",
 }
 # Packages of Python that build on the public names of others: what they may import, by prefix, besides the
 # standard library; a name of the extension module where the public packages have none. Private names of

@@ -7,61 +7,16 @@
 //
 // Objects live in the module's memory until `free()`. There is no network in this file.
 import { errorOf, OutOfMemoryError, ParameterError, SerializationError, StateError, UnsupportedError } from "./errors.mjs";
+import { Instance, sharedMemory, shares } from "./system.mjs";
+import { mayShare, MOST_THREADS, startHelpers, usualThreads } from "./team.mjs";
 
 export * from "./errors.mjs";
 
 const INTERFACE = 1; // of crenel_wasm.cpp
-let wasm = null;
+const ALONE = new URL("./crenel.wasm", import.meta.url), TOGETHER = new URL("./crenel-threads.wasm", import.meta.url);
+let instance = null;
+let wasm = null; // its exports
 let starting = null;
-
-function fillWithRandomness(to, bytes) {
-  const source = globalThis.crypto;
-  if (typeof source?.getRandomValues !== "function") return 0;
-  try {
-    source.getRandomValues(new Uint8Array(wasm.memory.buffer, to, bytes));
-    return 1;
-  } catch {
-    return 0;
-  }
-}
-
-// Of the C library, without files or a process: reading finds nothing, writing is not heard.
-const WASI_BADF = 8;
-const system = {
-  crenel: { crenel_random: (to, bytes) => fillWithRandomness(to >>> 0, bytes >>> 0) },
-  wasi_snapshot_preview1: {
-    fd_close: () => WASI_BADF, fd_pread: () => WASI_BADF, fd_read: () => WASI_BADF, fd_seek: () => WASI_BADF, fd_write: () => WASI_BADF,
-    environ_sizes_get: (count, size) => {
-      const view = new DataView(wasm.memory.buffer);
-      view.setUint32(count, 0, true);
-      view.setUint32(size, 0, true);
-      return 0;
-    },
-    environ_get: () => 0,
-    clock_time_get: (id, precision, to) => {
-      const now = BigInt(Math.round((performance.timeOrigin + performance.now()) * 1e6));
-      new DataView(wasm.memory.buffer).setBigUint64(to, now, true);
-      return 0;
-    },
-    proc_exit: (code) => {
-      throw new Error(`the module ended itself with ${code}`);
-    },
-  },
-  env: { emscripten_notify_memory_growth: () => {} },
-};
-
-function importsOf(module) {
-  const found = {};
-  for (const { module: from, name, kind } of WebAssembly.Module.imports(module)) {
-    const given = system[from]?.[name];
-    // What no client's work calls; when it does, that is an error and not nothing.
-    found[from] ??= {};
-    found[from][name] = given ?? (() => {
-      throw new UnsupportedError(`${from}.${name} (${kind}) is not there in a browser`, { import: name });
-    });
-  }
-  return found;
-}
 
 async function compiled(source) {
   if (source instanceof WebAssembly.Module) return source;
@@ -73,23 +28,50 @@ async function compiled(source) {
   return WebAssembly.compile(await response.arrayBuffer());
 }
 
+async function load(source, threads) {
+  const module = await compiled(source), together = shares(module);
+  if (together && !mayShare())
+    throw new UnsupportedError("a module with threads, and this place shares no memory",
+      { expected: "a worker of a page with cross-origin isolation, or node" });
+  const memory = together ? sharedMemory() : null;
+  const made = await Instance.of(module, memory);
+  made.initialize();
+  instance = made;
+  wasm = made.exports;
+  try {
+    const found = about().interface;
+    if (found !== INTERFACE)
+      throw new UnsupportedError(`a module of interface ${found}, expected ${INTERFACE}`, { found, expected: INTERFACE });
+    if (together) await startHelpers(made, module, memory, threads);
+  } catch (error) {
+    wasm = instance = null;
+    throw error;
+  }
+}
+
 /**
  * Loads the module; later calls wait for the same one.
- * @param {URL|string|BufferSource|WebAssembly.Module} [source] default: crenel.wasm beside this file
+ *
+ * Where threads may share memory, that is crenel-threads.wasm beside this file, else crenel.wasm, which has one
+ * thread; `about().threads` says how many there are.
+ * @param {URL|string|BufferSource|WebAssembly.Module} [source] another module, of either kind
+ * @param {{threads?: number}} [options] 1..64 threads, fewer where no more can be had; default: as many as the
+ *     machine has, up to 8, and one under node
  * @throws {UnsupportedError} where it cannot be loaded, or is of another version than this file
+ * @throws {ParameterError} for another number of threads
  */
-export function initAsync(source = new URL("./crenel.wasm", import.meta.url)) {
+export function initAsync(source, { threads = usualThreads() } = {}) {
   starting ??= (async () => {
-    const module = await compiled(source);
-    const instance = await WebAssembly.instantiate(module, importsOf(module));
-    wasm = instance.exports;
-    wasm._initialize?.();
-    const found = about().interface;
-    if (found !== INTERFACE) {
-      wasm = null;
-      throw new UnsupportedError(`a module of interface ${found}, expected ${INTERFACE}`,
-        { found, expected: INTERFACE });
+    asInteger(threads, "threads", 1, MOST_THREADS);
+    if (source !== undefined) return load(source, threads);
+    if (threads > 1 && mayShare()) {
+      try {
+        return await load(TOGETHER, threads);
+      } catch {
+        // No such file, or no such memory: without.
+      }
     }
+    return load(ALONE, 1);
   })();
   starting.catch(() => (starting = null));
   return starting;
@@ -100,7 +82,7 @@ function exports() {
   return wasm;
 }
 
-const bytesAt = (at, count) => new Uint8Array(wasm.memory.buffer, at >>> 0, count >>> 0);
+const bytesAt = (at, count) => instance.bytes(at >>> 0, count >>> 0);
 
 /** Calls body(...pointers) with copies of the arrays in the module's memory, and wipes them after. */
 function withCopies(arrays, body) {
@@ -125,11 +107,7 @@ function withCopies(arrays, body) {
 /** Calls a function of the module, and gives a copy of its output. What it refuses is thrown. */
 function call(name, ...args) {
   const code = exports()[name](...args);
-  if (code !== 0) {
-    const at = wasm.crenel_error() >>> 0;
-    const all = new Uint8Array(wasm.memory.buffer);
-    throw errorOf(JSON.parse(new TextDecoder().decode(all.slice(at, all.indexOf(0, at)))));
-  }
+  if (code !== 0) throw errorOf(JSON.parse(instance.textAt(wasm.crenel_error() >>> 0)));
   return bytesAt(wasm.crenel_output(), wasm.crenel_output_bytes()).slice();
 }
 
@@ -137,7 +115,7 @@ function call(name, ...args) {
 function make(name, ...args) {
   return withCopies([new Uint32Array(1)], (at) => {
     const output = call(name, ...args, at);
-    return [new DataView(wasm.memory.buffer).getUint32(at, true), output];
+    return [instance.fields(at >>> 0, 4).getUint32(0, true), output];
   });
 }
 
@@ -157,8 +135,8 @@ function asInteger(value, what, least, most) {
 }
 
 /**
- * Versions, and what this platform has of the protections of SECURITY.md: `secretMemory.lockedBytes` is 0
- * in a browser, and `unlockedBytes` is all that there is.
+ * Versions, threads, and what this platform has of the protections of SECURITY.md: `secretMemory.lockedBytes`
+ * is 0 in a browser, and `unlockedBytes` is all that there is.
  */
 export function about() {
   return json(call("crenel_about"));

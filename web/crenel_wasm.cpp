@@ -9,6 +9,7 @@
 
 #include "core/secret_pages.h"
 #include "core/sha256.h"
+#include "core/team.h"
 #include "crenel/ckks/client.h"
 #include "crenel/ckks/serialize.h"
 #include "crenel/core/error.h"
@@ -16,8 +17,7 @@
 #include "crenel/core/secret_memory.h"
 #include "crenel/core/version.h"
 #include "serialize/json.h"
-
-#define CRENEL_EXPORT(type, name) extern "C" __attribute__((export_name(#name), used)) type name
+#include "web/export.h"
 
 namespace crenel {
 namespace {
@@ -140,6 +140,14 @@ struct Passing {
   ~Passing() { core::secure_zero(bytes.data(), bytes.size()); }
 };
 
+u32 threads() {
+#if defined(CRENEL_WASM_THREADS)
+  return core::helpers().members();
+#else
+  return 1;
+#endif
+}
+
 std::string parameters(const ckks::Params& p) {
   return JsonObject()
       .add("id", p.id())
@@ -195,7 +203,7 @@ CRENEL_EXPORT(int, crenel_about)() {
     put(JsonObject()
             .add("library", version())
             .add("interface", kInterface)
-            .add("threads", 1)
+            .add("threads", threads())
             .add("availableBytes", left.bytes)
             .raw("secretMemory", secrets)
             .text());

@@ -18,10 +18,14 @@ export class KeyHolder {
     });
   }
 
-  /** A worker with the module in it. @param {URL|string} [module] default: crenel.wasm beside this file */
-  static async start(module = new URL("./crenel.wasm", import.meta.url)) {
+  /**
+   * A worker with the module in it: as `initAsync` of crenel.mjs takes them.
+   * @param {URL|string} [module] default: one with threads where they may be had, one without else
+   * @param {{threads?: number}} [options] 1..64; `about().threads` says how many there are
+   */
+  static async start(module, { threads } = {}) {
     const holder = new KeyHolder(new Worker(new URL("./worker.mjs", import.meta.url), { type: "module" }));
-    await holder.#ask("start", { module: String(module) });
+    await holder.#ask("start", { module: module === undefined ? undefined : String(module), threads });
     return holder;
   }
 

@@ -1,5 +1,5 @@
 // The worker that holds the secret key. It answers keyholder.mjs; no answer has the key, and there is no
-// request for it. Memory of a worker is its own: the page's scripts cannot read it.
+// request for it. Its memory is its own, and that of the helpers it starts: the page's scripts cannot read it.
 import { Cancelled, Hash, StateError, about, described, hex, initAsync } from "./crenel.mjs";
 import { ClientSpec } from "./program.mjs";
 
@@ -50,8 +50,8 @@ async function keyFile(progress, id) {
 }
 
 const answers = {
-  async start({ module }) {
-    await initAsync(module);
+  async start({ module, threads }) {
+    await initAsync(module, { threads });
     return about();
   },
   program({ file, allowInsecure, device }) {

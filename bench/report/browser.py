@@ -23,10 +23,11 @@ def browser_sections(files: dict[str, dict]) -> str:
         for row in data["results"]:
             text += "\n## Keys, encryption and decryption in a browser\n\n"
             loads = ", ".join(f"{load[0]:.1f}" for load in row["loads"])
+            threads = "1 thread" if row["threads"] == 1 else f"{row['threads']} threads"
             text += (
                 f"The digits page (docs/guide/browser.md) by `bench/workload/browser.py`: {row['browser']}, "
                 f"{row['params']}, {row['security_bits']:.0f} bits of security, {row['rotation_keys']} "
-                f"rotations, {row['threads']} thread of WebAssembly. Service and browser share the machine "
+                f"rotations, {threads} of WebAssembly. Service and browser share the machine "
                 f"with whatever else ran there: its load averages were {loads}. Medians of {row['runs']} "
                 "runs. What the client computes (secret key, evaluation keys, encryption, decryption) takes "
                 f"{duration(1e6 * row['client_s'])}. `{name}`\n\n"

@@ -1,6 +1,6 @@
 """The digits demo in headless Chromium: what each step of the page takes, in the benchmark schema.
 
-    python bench/workload/browser.py [--page build/web/page] [--runs 5] [--chromium PROGRAM] [--json FILE]
+    python bench/workload/browser.py [--page build/web/page] [--runs 5] [--threads N] [--json FILE]
     python bench/workload/browser.py --table docs/assets/browser-table.png    # only draws a table's page
 
 Service, worker and browser share this machine. Each run is a new tab with a new key; a seven is drawn with
@@ -35,15 +35,15 @@ TABLED, TABLE_ANSWER = 12, "#table-answer[data-classes], #state[data-error]"
 
 
 def classified(browser: Chromium, url: str, program, picture: Path | None) -> dict:
-    """Seconds of each step of a new tab, bytes, and whether the answer is the program's."""
+    """Seconds of each step of a new tab, bytes, threads, and whether the answer is the program's."""
     import numpy as np
 
-    with browser.tab(f"{url}/page/", *WINDOW) as tab:
+    with browser.tab(url, *WINDOW) as tab:
         tab.wait_for("#classify:not([disabled])", 240)
         tab.drag("#drawing", SEVEN)
         tab.click("#classify")
         tab.wait_for(ANSWER, 600)
-        steps = tab.evaluate("crenelSteps")
+        steps, threads = tab.evaluate("crenelSteps"), tab.evaluate("crenelThreads")
         answer = tab.evaluate("document.querySelector('#answer').dataset.digit")
         sample = tab.evaluate(
             "import('./picture.mjs').then((m) =>"
@@ -55,7 +55,8 @@ def classified(browser: Chromium, url: str, program, picture: Path | None) -> di
     found = {NAMES[s["name"]]: s["milliseconds"] / 1e3 for s in steps}
     found["client_s"] = sum(s["milliseconds"] for s in steps if s["name"] in CLIENT) / 1e3
     size = {NAMES[s["name"]].replace("_s", "_bytes"): s["bytes"] for s in steps if s["bytes"]}
-    return found | size | {"correct": answer == str(wanted), "load": list(os.getloadavg())}
+    correct = answer == str(wanted)
+    return found | size | {"threads": threads, "correct": correct, "load": list(os.getloadavg())}
 
 
 def tabled(page: Path, program_of: str, picture: Path) -> None:
@@ -89,7 +90,9 @@ def tabled(page: Path, program_of: str, picture: Path) -> None:
             tab.picture(picture)
 
 
-def measured(page: Path, program_of: str, runs: int, picture: Path | None) -> tuple[dict, str]:
+def measured(
+    page: Path, program_of: str, runs: int, threads: int | None, picture: Path | None
+) -> tuple[dict, str]:
     """The record of all runs, and the browser's version."""
     from crenel import serve
     from crenel.workloads import records
@@ -100,7 +103,8 @@ def measured(page: Path, program_of: str, runs: int, picture: Path | None) -> tu
         program.save(Path(folder) / "digits.crn")
         settings = serve.Settings(data=str(Path(folder) / "data"), page=str(page), guests=10 * runs)
         with serve.running([Path(folder) / "digits.crn"], settings, device="cpu") as service:
-            rows = [classified(browser, service.url, program, None if k else picture) for k in range(runs)]
+            url = f"{service.url}/page/" + ("" if threads is None else f"?threads={threads}")
+            rows = [classified(browser, url, program, None if k else picture) for k in range(runs)]
         version = browser.version
     times = {name: statistics.median(row[name] for row in rows) for name in [*NAMES.values(), "client_s"]}
     sizes = {name: size for name, size in rows[0].items() if name.endswith("_bytes")}
@@ -108,7 +112,7 @@ def measured(page: Path, program_of: str, runs: int, picture: Path | None) -> tu
         "name": "digits", **records.facts_of(program.params), "browser": f"Chromium {version}, headless",
         "rotation_keys": len(program.client.rotations), "runs": runs, **times, **sizes,
         "clients_s": [row["client_s"] for row in rows], "loads": [row["load"] for row in rows],
-        "threads": 1, "correct": all(row["correct"] for row in rows),
+        "threads": min(row["threads"] for row in rows), "correct": all(row["correct"] for row in rows),
     }  # fmt: skip
     return record, version
 
@@ -117,6 +121,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--page", type=Path, default=Path("build/web/page"))
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--threads", type=int, help="of the client; the page's usual number unless given")
     parser.add_argument("--chromium", default=shutil.which("chromium"))
     parser.add_argument("--picture", type=Path, help="where the first run's page is drawn to")
     parser.add_argument("--table", type=Path, help="draw the page of a CSV file there, and measure nothing")
@@ -127,9 +132,10 @@ def main() -> int:
     if options.table:
         tabled(options.page, options.chromium, options.table)
         return 0
-    row, _ = measured(options.page, options.chromium, options.runs, options.picture)
+    row, _ = measured(options.page, options.chromium, options.runs, options.threads, options.picture)
     print(
-        f"client {row['client_s']:.2f} s (keys {row['keys_s']:.2f} s of {row['keys_bytes'] / 2**20:.1f} MiB, "
+        f"{row['threads']} threads, client {row['client_s']:.2f} s (keys {row['keys_s']:.2f} s of "
+        f"{row['keys_bytes'] / 2**20:.1f} MiB, "
         f"encrypt {1e3 * row['encrypt_s']:.0f} ms, decrypt {1e3 * row['decrypt_s']:.0f} ms), "
         f"send and check {row['send_s']:.2f} s, classify {row['classify_s']:.2f} s, "
         f"{'correct' if row['correct'] else 'WRONG'}, load {row['loads'][-1][0]:.1f}"

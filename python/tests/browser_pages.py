@@ -56,9 +56,8 @@ def small_program():
 def serving(program, folder, **settings) -> Iterator[object]:
     """A service of the program, with the page."""
     program.save(folder / "digits.crn")
-    chosen = serve.Settings(
-        data=str(folder / "data"), page=str(page()), allow_insecure=True, min_free_bytes=0, **settings
-    )
+    settings = {"page": str(page()), **settings}
+    chosen = serve.Settings(data=str(folder / "data"), allow_insecure=True, min_free_bytes=0, **settings)
     with serve.running([folder / "digits.crn"], chosen, device="cpu") as made:
         yield made
 

@@ -70,10 +70,10 @@ def page() -> Path:
     return BUILD / "page"
 
 
-def node(command: str, *arguments: object) -> dict:
-    """What bits.mjs answers."""
-    folder = page()
-    call = [tool("node", "nodejs"), HERE / "bits.mjs", WEB, folder / "crenel.wasm", command, *arguments]
+def node(command: str, *arguments: object, threads: int = 0) -> dict:
+    """What bits.mjs answers: of the module without threads, or of that with so many."""
+    module = page() / ("crenel-threads.wasm" if threads else "crenel.wasm")
+    call = [tool("node", "nodejs"), HERE / "bits.mjs", WEB, module, max(threads, 1), command, *arguments]
     done = subprocess.run([str(c) for c in call], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)

@@ -27,6 +27,28 @@ IMPORTS = {
     )),
 }  # fmt: skip
 
+WITH_THREADS = {
+    "crenel.crenel_random", "env.memory",
+    *(f"env.{name}" for name in (
+        "emscripten_get_now", "emscripten_memcpy_big", "emscripten_resize_heap",
+        "emscripten_check_blocking_allowed", "__emscripten_init_main_thread_js", "__pthread_create_js",
+        "__syscall_open", "abort",
+    )),
+    *(f"wasi_snapshot_preview1.{name}" for name in (
+        "fd_close", "fd_pread", "fd_seek", "fd_write", "fd_read", "environ_sizes_get", "environ_get",
+    )),
+}  # fmt: skip
+"""What a module with threads is given."""
+NEVER = {
+    f"env.{name}" for name in (
+        "__emscripten_thread_cleanup", "_emscripten_default_pthread_stack_size", "exit", "strftime_l",
+        "_emscripten_notify_thread_queue", "__syscall_fcntl64", "__syscall_ioctl",
+        "emscripten_receive_on_main_thread_js", "emscripten_set_canvas_element_size",
+        "emscripten_unwind_to_js_event_loop", "emscripten_webgl_create_context",
+    )
+}  # fmt: skip
+"""What emscripten's C library names besides, and no client's work calls."""
+
 
 @pytest.fixture(scope="module")
 def seed() -> int:
@@ -61,11 +83,14 @@ def folder(program: nn.Program, seed: int, tmp_path_factory) -> Path:
     return found
 
 
-@pytest.fixture(scope="module", params=["cpu", "ref"])
+@pytest.fixture(scope="module", params=[("cpu", 0), ("ref", 0), ("cpu", 1), ("cpu", 3)], ids=str)
 def made(request, folder: Path, seed: int) -> tuple[Path, dict]:
-    """Both sides' files, with the same randomness."""
-    native(request.param, folder, seed)
-    return folder, node("make", request.param, folder, seed)
+    """Both sides' files, with the same randomness: on the module without threads, and on that with some."""
+    device, threads = request.param
+    native(device, folder, seed)
+    told = node("make", device, folder, seed, threads=threads)
+    assert told["answer"]["memory"]["threads"] == max(threads, 1)
+    return folder, {**told, "threads": threads}
 
 
 @pytest.mark.parametrize("what", ["secret", "keys", "tensor", "single"])
@@ -80,7 +105,8 @@ def test_the_same_randomness_gives_the_same_bytes(made: tuple[Path, dict], what:
 
 
 def test_results_decrypt_to_the_same_doubles(made: tuple[Path, dict], program: nn.Program) -> None:
-    folder, _ = made
+    folder, told = made
+    threads = told["threads"]
     server = program.bind(folder / "browser-keys")
     client = program.client.client_from_secret_key((folder / "browser-secret").read_bytes(), device="cpu")
     samples = np.frombuffer((folder / "samples").read_bytes()).reshape(-1, 1, 8, 8)
@@ -88,7 +114,9 @@ def test_results_decrypt_to_the_same_doubles(made: tuple[Path, dict], program: n
         result = server.run(server.tensor_from_bytes((folder / f"browser-{name}").read_bytes())).to_bytes()
         (folder / "result").write_bytes(result)
         expected = np.atleast_2d(client.decrypt(client.tensor_from_bytes(result), program.client))
-        found = node("decrypt", folder, folder / "browser-secret", folder / "result")["answer"]
+        found = node("decrypt", folder, folder / "browser-secret", folder / "result", threads=threads)[
+            "answer"
+        ]
         assert [bytes.fromhex(row) for row in found] == [row.tobytes() for row in expected]
         clear = program.simulate(samples[: len(expected)])
         assert np.abs(expected - clear).max() < 1e-3 * program.client.output_bound
@@ -101,9 +129,13 @@ def test_keys_lie_in_no_locked_memory_and_it_says_so(made: tuple[Path, dict]) ->
     assert kept["unlockedBytes"] == kept["dumpableBytes"] == kept["bytes"] + kept["idleBytes"]
 
 
-def test_the_module_asks_for_randomness_and_nothing_of_a_network() -> None:
-    told = node("names")
-    assert set(told["imports"]) == IMPORTS
+@pytest.mark.parametrize("threads", [0, 2])
+def test_the_module_asks_for_randomness_and_nothing_of_a_network(threads: int) -> None:
+    told = node("names", threads=threads)
+    if threads:
+        assert set(told["imports"]) - NEVER == WITH_THREADS
+    else:
+        assert set(told["imports"]) == IMPORTS
     assert told["early"]["error"] == "StateError" and "initAsync" in told["early"]["message"]
     exported = [name for name in told["exported"] if name.startswith("crenel_")]
     assert 0 < len(exported) <= 25
@@ -195,7 +227,7 @@ def _natively(kind: str, data: bytes, client: nn.Client, spec: nn.ClientSpec) ->
 
 
 def test_hostile_bytes_are_refused_alike(made: tuple[Path, dict], program: nn.Program, seed: int) -> None:
-    folder, _ = made
+    folder, told = made
     rng, spec, count = np.random.default_rng(seed + 3), program.client, 120
     client = spec.client_from_secret_key((folder / "browser-secret").read_bytes(), device="cpu")
     tensor = (folder / "browser-single").read_bytes()
@@ -214,18 +246,21 @@ def test_hostile_bytes_are_refused_alike(made: tuple[Path, dict], program: nn.Pr
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = [_natively(kind, data, client, spec) for kind, data in zip(kinds, sent, strict=True)]
-    found = node("refuse", folder, folder / "browser-secret", count)["answer"]
+    found = node("refuse", folder, folder / "browser-secret", count, threads=told["threads"])["answer"]
     for k, (ours, theirs) in enumerate(zip(expected, found, strict=True)):
         assert theirs.get("error") == ours, f"{kinds[k]} {k}: {theirs}, natively {ours}"
 
 
-def test_what_is_wrong_is_refused_by_name(folder: Path) -> None:
-    found = node("guards", folder)["answer"]
+@pytest.mark.parametrize("threads", [0, 3])
+def test_what_is_wrong_is_refused_by_name(folder: Path, threads: int) -> None:
+    found = node("guards", folder, threads=threads)["answer"]
     assert [found[name]["error"] for name in ("range", "nan", "many", "short")] == ["ParameterError"] * 4
     assert found["range"]["fields"]["index"] == [0, 0] and found["nan"]["fields"]["index"] == [1, 0]
     assert found["insecure"]["error"] == "SerializationError"
     for name in ("other", "early", "freed", "input"):
         assert found[name]["error"] == "StateError", found[name]
+    assert found["large"]["error"] == "ParameterError" and "too large" in found["large"]["message"]
+    assert found["after"]["value"] == 4
     assert {told["error"] for told in found["entropy"]} == {"StateError"}
     assert all("crypto.getRandomValues" in told["message"] for told in found["entropy"])
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "core/team.h"
 #include "crenel/core/watch.h"
 #include "rns/compose.h"
 
@@ -30,9 +31,8 @@ bool compose_all(const rlwe::RingContext& ring, const rlwe::Poly& poly, bool che
   constexpr u64 kPiece = u64(1) << 14;
   for (u64 first = 0; first < out.size(); first += kPiece) {
     watch::point();
-    const u64 end = std::min<u64>(first + kPiece, out.size());
-#pragma omp parallel for schedule(static) if (core::may_use_team())
-    for (u64 i = first; i < end; ++i) {
+    core::loop_in_parts(std::min<u64>(kPiece, out.size() - first), [&](u64 at) {
+      const u64 i = first + at;
       const u32* residues = words.data() + (i / n) * limbs * n + i % n;
       if (!checked || limbs == 1) {
         out[i] = composer.to_double(residues, n);
@@ -41,7 +41,7 @@ bool compose_all(const rlwe::RingContext& ring, const rlwe::Poly& poly, bool che
       } else {
         agrees.store(false, std::memory_order_relaxed);
       }
-    }
+    });
   }
   return agrees.load();
 }

@@ -3,8 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/fork.h"
-#include "core/watch_team.h"
+#include "core/team.h"
 
 namespace crenel::ckks {
 namespace {
@@ -50,18 +49,10 @@ std::vector<i64> integer_coefficients(const Encoder& encoder,
                                       u32 batch, double scale, double log_q) {
   const u64 n = encoder.ring_dim();
   std::vector<i64> coefficients(batch * n);
-  watch::Team team;
-  const auto encode = [&](u32 b) {
+  core::loop_that_stops(batch > 1, batch, [&](u64 b) {
     const auto row = encoder.to_coefficients(values.subspan(b * slots, slots));
     round_coefficients(row, scale, log_q, coefficients.data() + b * n);
-  };
-#pragma omp parallel if (batch > 1 && core::may_use_team())
-  {
-    const watch::Member member(team);
-#pragma omp for schedule(dynamic)
-    for (u32 b = 0; b < batch; ++b) team.run([&] { encode(b); });
-  }
-  team.rethrow();
+  });
   return coefficients;
 }
 

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "core/fork.h"
-#include "core/watch_team.h"
+#include "core/team.h"
 #include "crenel/core/error.h"
 
 namespace crenel::ring {
@@ -62,8 +61,7 @@ Ring::Ring(u32 log_n, const std::vector<u64>& primes) : log_n_(log_n) {
   tables_.resize(primes.size());
   // Independent per prime; the one parallel loop outside the backends, because context creation of
   // a 60-prime chain is something a user waits for.
-  watch::Team team;
-  const auto fill = [&](std::size_t i) {
+  core::loop_that_stops(true, primes.size(), [&](u64 i) {
     auto& t = tables_[i];
     t.modulus = Modulus<u32>(static_cast<u32>(primes[i]));
     t.psi = smallest_primitive_root(t.modulus, log_n);
@@ -73,14 +71,7 @@ Ring::Ring(u32 log_n, const std::vector<u64>& primes) : log_n_(log_n) {
         t.modulus.q);
     fill_powers(t.roots, t.psi, t.modulus, log_n);
     fill_powers(t.inverse_roots, t.psi_inv, t.modulus, log_n);
-  };
-#pragma omp parallel if (core::may_use_team())
-  {
-    const watch::Member member(team);
-#pragma omp for schedule(dynamic)
-    for (std::size_t i = 0; i < primes.size(); ++i) team.run([&] { fill(i); });
-  }
-  team.rethrow();
+  });
 }
 
 u64 galois_element_for_rotation(i64 steps, u32 log_n) {

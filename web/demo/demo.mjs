@@ -246,11 +246,14 @@ function drawing(canvas) {
 async function start() {
   const showSample = drawing($("drawing"));
   try {
-    holder = await step("Load the module", "your browser", () => KeyHolder.start());
+    const threads = new URLSearchParams(location.search).get("threads"); // a number, or as many as are usual
+    holder = await step("Load the module", "your browser",
+      () => KeyHolder.start(undefined, { threads: threads === null ? undefined : Number(threads) }));
     spec = await step("Ask for the program", "network", connect);
     const about = await holder.about();
+    globalThis.crenelThreads = about.threads;
     $("about").textContent = `${program.name}: ${spec.params.name}, ${Math.floor(spec.params.securityBits)} bits of security, ` +
-      `${spec.rotations} rotations. Crenel ${about.library}, ${about.threads} thread. A browser locks no memory: ` +
+      `${spec.rotations} rotations. Crenel ${about.library}, ${about.threads} ${about.threads === 1 ? "thread" : "threads"}. A browser locks no memory: ` +
       "what is secret lies in this tab's, until you close it.";
     showSample();
     const drawn = grid(program.input_shape) !== null;
@@ -271,6 +274,6 @@ async function start() {
   $("classify-table").addEventListener("click", classifyTable);
 }
 
-/** For measurements and tests: the steps so far. */
+/** For measurements and tests: the steps so far, beside `crenelThreads`. */
 globalThis.crenelSteps = steps;
 await start();

@@ -1,8 +1,8 @@
-// What tests ask of the module under node. Arguments: web/, crenel.wasm, the command and its own; prints JSON.
+// What tests ask of a module under node. Arguments: web/, its file, threads, the command and its own; prints JSON.
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
-const [web, module, command, ...rest] = process.argv.slice(2);
+const [web, module, threads, command, ...rest] = process.argv.slice(2);
 const at = (name) => import(new URL(name, pathToFileURL(`${web}/`)).href);
 const crenel = await at("crenel.mjs");
 const { ClientSpec, Layout } = await at("program.mjs");
@@ -116,6 +116,10 @@ const commands = {
     found.nan = told(() => spec.encrypt(client, [sample(0), sample(NaN)]));
     found.many = told(() => spec.encrypt(client, Array.from({ length: spec.batch + 1 }, () => sample(0))));
     found.short = told(() => spec.encrypt(client, [new Float64Array(size - 1)]));
+    // Refused within the loop over rows.
+    const rows = Float64Array.from({ length: 16 }, (_, k) => (k === 9 ? 1e300 : k));
+    found.large = told(() => client.encrypt(rows, { level: 0, slots: 4 }));
+    found.after = told(() => spec.context.inspect(client.encrypt(rows.fill(1), { level: 0, slots: 4 })).batch);
     found.insecure = told(() => ClientSpec.fromBytes(read(`${folder}/client`)));
     const other = spec.context.keygen();
     const file = client.encrypt(new Float64Array(4), { level: 0, slots: 4 });
@@ -141,7 +145,7 @@ const commands = {
 };
 
 const early = told(() => crenel.about());
-await crenel.initAsync(read(module));
+await crenel.initAsync(read(module), { threads: Number(threads) });
 const imports = WebAssembly.Module.imports(new WebAssembly.Module(read(module))).map((i) => `${i.module}.${i.name}`);
 const exported = WebAssembly.Module.exports(new WebAssembly.Module(read(module))).map((e) => e.name);
 const answer = await commands[command](rest);

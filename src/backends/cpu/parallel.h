@@ -1,24 +1,12 @@
-// Loops over independent tasks on the threads of OpenMP; plain loops without it, and in the thread
-// that a fork left over (core/fork.h).
+// Loops over independent tasks on the threads of core/team.h, where there is enough to do.
 #pragma once
 
-#include "core/fork.h"
-#include "core/watch_team.h"
-#include "crenel/core/types.h"
-
-#if defined(_OPENMP)
-#include <omp.h>
-#endif
+#include "core/team.h"
+#include "crenel/core/watch.h"
 
 namespace crenel::backend::cpu {
 
-inline u32 thread_count() {
-#if defined(_OPENMP)
-  return core::may_use_team() ? static_cast<u32>(omp_get_max_threads()) : 1;
-#else
-  return 1;
-#endif
-}
+inline u32 thread_count() { return core::team_size(); }
 
 /// Words below which waking the other threads (microseconds) costs more than it saves.
 inline constexpr u64 kSerialWords = u64(1) << 14;
@@ -28,27 +16,8 @@ inline constexpr u64 kSerialWords = u64(1) << 14;
 /// nothing but what their points do (core/watch_team.h); there is one between any two.
 template <class Task>
 void parallel_for(u64 count, u64 words, const Task& task, u64 grain = 1) {
-#if defined(_OPENMP)
-  if (count > 1 && words >= kSerialWords && !omp_in_parallel() && core::may_use_team()) {
-    const auto end = static_cast<i64>(count);
-    const auto chunk = static_cast<i64>(grain);
-    if (!watch::active()) {
-#pragma omp parallel for schedule(dynamic, chunk)
-      for (i64 i = 0; i < end; ++i) task(static_cast<u64>(i));
-      return;
-    }
-    watch::Team team;
-#pragma omp parallel
-    {
-      const watch::Member member(team);
-#pragma omp for schedule(dynamic, chunk)
-      for (i64 i = 0; i < end; ++i) team.run([&] { task(static_cast<u64>(i)); });
-    }
-    team.rethrow();
-    return;
-  }
-#endif
-  (void)words, (void)grain;
+  if (count > 1 && words >= kSerialWords && core::may_share())
+    return core::loop_shared(count, task, grain);
   for (u64 i = 0; i < count; ++i) {
     watch::point();
     task(i);
@@ -59,14 +28,8 @@ void parallel_for(u64 count, u64 words, const Task& task, u64 grain = 1) {
 /// so that each can have memory of its own.
 template <class Task>
 void parallel_for_workers(u64 count, u64 words, const Task& task, u64 grain = 1) {
-#if defined(_OPENMP)
-  if (!omp_in_parallel()) {
-    parallel_for(
-        count, words, [&](u64 i) { task(i, static_cast<u32>(omp_get_thread_num())); }, grain);
-    return;
-  }
-#endif
-  parallel_for(count, words, [&](u64 i) { task(i, u32(0)); }, grain);
+  const bool alone = core::in_team();
+  parallel_for(count, words, [&](u64 i) { task(i, alone ? u32(0) : core::team_number()); }, grain);
 }
 
 }  // namespace crenel::backend::cpu
