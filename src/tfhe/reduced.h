@@ -1,5 +1,5 @@
-// Whether words are reduced, by stretches with a point of core/watch.h before each. The largest word
-// of a stretch comes first: that vectorises, and most keys are good.
+// Whether words are reduced, by stretches with a point of core/watch.h before each. The largest
+// word of a stretch comes first: that vectorises, and most keys are good.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +27,8 @@ inline u64 first_unreduced(std::span<const u32> words, std::span<const u64> prim
   return words.size();
 }
 
-/// Index of the first word that is not below 2^log_modulus, log_modulus below 64; their number where
-/// all are.
+/// Index of the first word that is not below 2^log_modulus, log_modulus below 64; their number
+/// where all are.
 inline u64 first_unreduced(std::span<const u64> words, u32 log_modulus) {
   constexpr u64 kStretch = u64(1) << 16;
   for (u64 begin = 0; begin < words.size(); begin += kStretch) {
