@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -129,3 +130,12 @@ def invoke(capfd, monkeypatch):
         return code, captured.out, captured.err
 
     return call
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    """Chromium, for tests of the page."""
+    from browser_pages import launched  # of a package that not all have
+
+    with launched() as made:
+        yield made

@@ -7,20 +7,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from browser_pages import classify, draw, expected, launched, posts, serving, shown, small_program
+from browser_pages import classify, draw, expected, posts, serving, shown, small_program
 
 try:
     from playwright.sync_api import Route
 
     from crenel.workloads.networks import demo_serve
 except ImportError:
-    pass  # browser_pages.launched says it
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with launched() as made:
-        yield made
+    pass  # the fixture browser says it
 
 
 @pytest.fixture(scope="module")

@@ -10,16 +10,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from browser_pages import begin, classify, draw, ended, expected, launched, posts, shown, small_program
+from browser_pages import begin, classify, draw, ended, expected, posts, shown, small_program
 
 CHUNK = 1 << 16
 JOB = {"queued", "running"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with launched() as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

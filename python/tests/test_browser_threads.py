@@ -6,11 +6,10 @@ import json
 import shutil
 import subprocess
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser_pages import classify, draw, expected, launched, serving, small_program
+from browser_pages import classify, draw, expected, serving, small_program
 from browser_world import HERE, WEB, page, tool
 
 from crenel import ckks
@@ -116,12 +115,6 @@ def test_one_helper_of_three_makes_two_threads(parameters: Path, copy: Path) -> 
     found = team(parameters, 4, web=copy)
     assert (found["threads"], found["after"]) == (2, 2)
     assert found["right"] and found["gone"] and found["seconds"] < START_S
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with launched() as made:
-        yield made
 
 
 @pytest.fixture(scope="module")
