@@ -37,7 +37,8 @@ TEST(DryModelNames, AreSaidWhereThereIsNoSuchOne) {
 
 TEST(DryModelNames, OfABuildWithoutCudaSayWhy) {
   std::string reason;
-  if (test::open_or_reason("cuda:dry-a100:1", reason) != nullptr) GTEST_SKIP() << "this build can open them";
+  if (test::open_or_reason("cuda:dry-a100:1", reason) != nullptr)
+    GTEST_SKIP() << "this build can open them";
   EXPECT_NE(reason.find("cuda:dry-a100:1: built without CUDA"), std::string::npos) << reason;
 }
 
