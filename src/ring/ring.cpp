@@ -59,8 +59,7 @@ Ring::Ring(u32 log_n, const std::vector<u64>& primes) : log_n_(log_n) {
           cat("prime ", q, " does not serve N = 2^", log_n, ": expected 1 mod 2N, below ", bound),
           {{"prime", q}});
   tables_.resize(primes.size());
-  // Independent per prime; the one parallel loop outside the backends, because context creation of
-  // a 60-prime chain is something a user waits for.
+  // Independent per prime: context creation of a 60-prime chain is something a user waits for.
   core::loop_that_stops(true, primes.size(), [&](u64 i) {
     auto& t = tables_[i];
     t.modulus = Modulus<u32>(static_cast<u32>(primes[i]));

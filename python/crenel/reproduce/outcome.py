@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,8 @@ from crenel.reproduce.results import Found, Results
 MEASURED, SIMULATED, COMPUTED = "measured", "simulated", "computed"
 NOT_YET, NOT_APPLICABLE = "not measured yet", "not applicable"
 ORDER = (MEASURED, SIMULATED, COMPUTED)
+# Folders of the machine that measured, before what a command read or wrote there: nobody else has them.
+ELSEWHERE = re.compile(r"(?<![\w./-])/(?:tmp|root|home|work|mnt)/(?:[^\s/`]+/)*(?=[^\s/`])")
 
 
 @dataclass(frozen=True)
@@ -78,9 +81,9 @@ class Work:
         return found.row
 
     def source(self, file: str, what: str, kind: str = MEASURED) -> None:
-        """Notes a file that numbers are from."""
+        """Notes a file that numbers are from; absolute paths of its command by their last part."""
         self.out.kinds.add(kind)
-        self.out.sources[file] = what
+        self.out.sources[file] = ELSEWHERE.sub("", what)
 
     def beside(self, *cells: Cell) -> None:
         """A row of ours in the paper's columns.
