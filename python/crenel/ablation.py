@@ -183,6 +183,7 @@ OURS = Ladder(
         Rung("+conversion with the column pass", ("convert_columns",)),
         Rung("+graphs", ("graphs",)),
         Rung("+overlap of launches", ("launch_overlap",)),
+        Rung("+halves of batches on halves of GPUs", ("entries_apart",)),
     ),
 )  # fmt: skip
 # Of an operation; every one also gets all switches off, one after the other.
@@ -224,6 +225,7 @@ _PASSES = "nothing is left of it: passes of the key switch make products as they
 _NONE = "a key switch alone has none of it"
 _INSIDE = "it is inside key_switch, without which it counts"
 _START = "when a launch begins is no part of the account: it tells on a GPU"
+_PARTS = "of devices of several parts (cuda:0+1)"
 UNUSED: Mapping[str, Mapping[str, str]] = {
     "bootstrap": {
         "tensor_square": _PASSES,
@@ -231,6 +233,7 @@ UNUSED: Mapping[str, Mapping[str, str]] = {
         "plain_sums": "sums with plaintexts are those of linear transforms, which hoisted_sums makes",
         "automorphism_add": "the key switch adds a rotation where it writes it (rotated_rows)",
         "launch_overlap": _START,
+        "entries_apart": _PARTS,
     },
     "key_switch": {
         **dict.fromkeys(("tensor", "tensor_square", "doubling", "linear_combination", "plain_sums",
@@ -239,6 +242,7 @@ UNUSED: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("mod_up", "key_multiply"), _INSIDE),
         "lift": "what is added to a relinearisation comes with the division",
         "launch_overlap": _START,
+        "entries_apart": _PARTS,
     },
 }  # fmt: skip
 

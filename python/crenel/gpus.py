@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from crenel import analyze
@@ -31,6 +31,8 @@ WORD = 4  # bytes of a residue
 MOST_EACH = 1 << 20  # things a GPU in a batch
 GATE = 3  # arrays of a gate: two inputs, one result
 SPREAD_BY_DIGIT = ("mod_up", "key_switch")  # stages that know digits
+APART = "eval_mod"  # the stage whose entries groups of GPUs share
+GROUPS = 2  # of them
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class Accounts:
 
     one: Sequence[Record]
     several: Sequence[Record]
+    apart: bool = False
+    """EvalMod has real and imaginary parts: each goes through it on half of an even number of GPUs."""
 
     def of(self, gpus: int) -> Sequence[Record]:
         """On so many GPUs."""
@@ -164,6 +168,7 @@ def divided(
     times: LaunchTimes,
 ) -> Divided:
     """The account of one operation of batch 1, its limbs over so many GPUs. `way`: 'gathered', 'aggregated'.
+    Gathered, of parts that lie apart (`Accounts.apart`) each half of the GPUs has one, and its exchanges.
 
     Assumed: limbs are dealt so that every launch has an equal share of them but for rounding up (of l limbs
     ceil(l / gpus)), and takes what `times` says of a share as large; base conversions read all their sources
@@ -172,10 +177,16 @@ def divided(
     """
     compute = link = hidden = 0.0
     exchanges = peer = 0
-    records = accounts.of(gpus)
-    for record, alone in zip(records, shares(records, gpus, way, ceilings, times), strict=True):
+    apart = accounts.apart and gpus % GROUPS == 0 and way == "gathered"
+    launches = [
+        (seconds, _sent(record, n, way, ring_dim))
+        for records, n in _groups(accounts.of(gpus), gpus, apart)
+        for record, seconds in zip(records, shares(records, n, way, ceilings, times), strict=True)
+    ]
+    if apart:
+        launches += _regrouped(accounts.of(gpus), gpus, ring_dim, ceilings)
+    for alone, sent in launches:
         compute += alone
-        sent = _sent(record, gpus, way, ring_dim)
         if sent:
             took = links.stored(sent) + links.barrier
             exchanges += 1
@@ -183,6 +194,43 @@ def divided(
             link += took
             hidden += max(0.0, links.stored(sent) - alone) + links.barrier
     return Divided(gpus, way, compute, link, compute + link, compute + hidden, compute, exchanges, peer)
+
+
+def _groups(records: Sequence[Record], gpus: int, apart: bool) -> list[tuple[list[Record], int]]:
+    """Runs of launches, and over how many GPUs the limbs of each are spread; of EvalMod those of one part."""
+    found: list[tuple[list[Record], int]] = []
+    for inside, run in groupby(records, lambda record: apart and _is_apart(record)):
+        launches = list(run)
+        found.append(([_half(r) for r in launches], gpus // GROUPS) if inside else (launches, gpus))
+    return found
+
+
+def _is_apart(record: Record) -> bool:
+    return record["stage"].split("/")[0] == APART
+
+
+def _half(record: Record) -> Record:
+    """A launch on half of the entries: keys are read as before."""
+    half: Any = dict(record)
+    half["polys"] = record["polys"] // GROUPS
+    half["read_bytes"] = (record["read_bytes"] - record["streamed_bytes"]) // GROUPS + record[
+        "streamed_bytes"
+    ]
+    for name in ("written_bytes", "multiply_adds", "butterflies"):
+        half[name] = record[name] // GROUPS
+    return half
+
+
+def _regrouped(
+    records: Sequence[Record], gpus: int, ring_dim: int, ceilings: Ceilings
+) -> list[tuple[float, int]]:
+    """(seconds, bytes to others) of what brings EvalMod's parts to their GPUs, and back: each GPU stores its
+    limbs of the other half's part, or those that others keep; a kernel to meet before."""
+    inside = [record for record in records if _is_apart(record)]
+    if not inside:
+        return []
+    sent = [2 * r["limbs"] * ring_dim * WORD // gpus for r in (inside[0], inside[-1])]
+    return [(2 * ceilings.launch, nbytes) for nbytes in sent]
 
 
 def shares(

@@ -10,6 +10,7 @@
 #include "crenel/core/watch.h"
 #include "random/plausible.h"
 #include "rlwe/encapsulation.h"
+#include "rlwe/shared_keys.h"
 
 namespace crenel::ckks {
 using Complex = std::complex<double>;
@@ -127,6 +128,7 @@ EvaluationKeys Client::evaluation_keys(const KeyRequest& request) {
     data->set.encapsulation = secret.make_encapsulation_keys(rlwe::kEncapsulationWeight, turned);
     watch::advance();
   }
+  rlwe::share_between_groups(data->set);
   return EvaluationKeys(std::move(data));
 }
 

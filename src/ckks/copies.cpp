@@ -4,6 +4,7 @@
 #include "crenel/core/watch.h"
 #include "crenel/device/link.h"
 #include "device/room.h"
+#include "rlwe/shared_keys.h"
 
 namespace crenel::ckks {
 namespace {
@@ -72,6 +73,7 @@ EvaluationKeys copy_to(const Context& to, const EvaluationKeys& keys) {
     for (const auto& [element, key] : keys_of.turned)
       data->set.encapsulation->turned.emplace(element, across(stream, key));
   }
+  rlwe::share_between_groups(data->set);
   return EvaluationKeys(std::move(data));
 }
 

@@ -102,11 +102,22 @@ std::optional<u32> EvaluationKeys::aligned_relinearisation() const {
 
 bool EvaluationKeys::has_encapsulation() const { return data_ && data_->has(rlwe::kDenseToSparse); }
 
+namespace {
+
+// Once, however many parts of a device have them.
+u64 pair_bytes(const rlwe::EvaluationKeySet& set) {
+  u64 total = 0;
+  set.for_each([&](const rlwe::SwitchKey& key) { total += key.pairs.bytes(); });
+  return total;
+}
+
+}  // namespace
+
 u64 EvaluationKeys::bytes() const {
   if (!data_) return 0;
   if (data_->staged) return data_->staged->device_bytes();
   u64 total = 0;
-  data_->set.for_each([&](const rlwe::SwitchKey& key) { total += key.pairs.bytes(); });
+  data_->set.for_each([&](const rlwe::SwitchKey& key) { total += key.pairs.memory_bytes(); });
   return total;
 }
 
@@ -122,8 +133,9 @@ EvaluationKeys EvaluationKeys::staged(u64 device_bytes) const {
   u64 largest = 0;
   data_->set.for_each(
       [&](const rlwe::SwitchKey& key) { largest = std::max<u64>(largest, key.pairs.bytes()); });
-  const u64 frames = least_staged_bytes(device_bytes, bytes(), largest);
-  device::expect_room(data_->ring->device(), {frames, bytes() / 2}, [&] {
+  const u64 all = pair_bytes(data_->set);
+  const u64 frames = least_staged_bytes(device_bytes, all, largest);
+  device::expect_room(data_->ring->device(), {frames, all / 2}, [&] {
     return core::MemoryRequest{.what = cat("staging of ", count(), " evaluation keys within ",
                                            core::human_bytes(device_bytes)),
                                .advice =
@@ -147,7 +159,8 @@ EvaluationKeys EvaluationKeys::staged(u64 device_bytes) const {
 u32 EvaluationKeys::count() const { return data_ ? static_cast<u32>(data_->ids().size()) : 0; }
 
 u64 EvaluationKeys::wire_bytes() const {
-  const u64 halves = data_ && data_->staged ? data_->staged->half_bytes() : bytes() / 2;
+  if (!data_) return 0;
+  const u64 halves = data_->staged ? data_->staged->half_bytes() : pair_bytes(data_->set) / 2;
   return halves + count() * sizeof(random::Seed);
 }
 

@@ -86,8 +86,10 @@ void spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32
   for (const SpreadTarget& target : targets)
     for (u32 b = 0; b < from.shape.batch; ++b)
       for (u32 c = 0; c < from.shape.components; ++c)
-        for (u32 l = 0; l < from.limbs.size(); ++l)
+        for (u32 l = 0; l < from.limbs.size(); ++l) {
+          if (position[l] == kNowhere) continue;
           std::memcpy(target.to.limb(b, c, position[l]), from.limb(b, c, l), bytes);
+        }
 }
 
 void begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,

@@ -36,6 +36,7 @@ constexpr Entry kEntries[kOptimisations] = {
     {"conversion_shape", "destinations a block of a base conversion by the size of the grid"},
     {"convert_columns", "a base conversion and the column pass of its results in one launch"},
     {"multi_polynomial", "all digits, and all components of a division, in the launches of one"},
+    {"entries_apart", "real and imaginary parts go through EvalMod on different parts of a device"},
     {"graphs", "recordings are replayed as graphs"},
     {"launch_overlap", "a launch begins while the one before it ends"},
     {"hoisting", "baby steps of a linear transform share one ModUp"},

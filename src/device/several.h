@@ -7,6 +7,7 @@
 #include <span>
 
 #include "crenel/device/link.h"
+#include "device/apart.h"
 #include "device/backend.h"
 #include "device/limb_room.h"
 
@@ -38,6 +39,12 @@ class DividedStream : public Stream {
   virtual std::size_t room_bytes(std::span<const LimbShape> shapes) const = 0;
   virtual Buffer allocate_room(std::span<const LimbShape> shapes) = 0;
   virtual void reshape(const Buffer& room, const LimbShape& shape) = 0;
+
+  /// Groups of equally many parts that batches may be dealt out to (device/apart.h); 1: none.
+  virtual u32 groups() const = 0;
+  /// As share_between_groups() and regroup() there.
+  virtual Buffer share(const void* limbs) = 0;
+  virtual void regroup(const PolyView<u32>& to, const PolyView<const u32>& from) = 0;
 };
 
 /// One device of several ("cuda:0+1"), two or more of one kind and model (DeviceError otherwise).
@@ -56,6 +63,8 @@ struct Meeting {
   u32 part;                      ///< whose spread it is
 };
 inline constexpr std::size_t kMeetingBytes = 256;
+/// No place: a limb that does not go.
+inline constexpr u32 kNowhere = 0xff;
 /// Limb i of `from` to the limb at `position[i]` of every target, of the same components and batch.
 /// Queued on `from`, and on nothing else: who calls has made it wait for what was queued on the
 /// targets before, and makes them wait for it. Devices of one kind. Stated to the accounts of the

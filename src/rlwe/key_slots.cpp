@@ -16,7 +16,9 @@ KeySlots::KeySlots(device::Stream& stream, const EvaluationKeySet& set) {
     ConstView shape = key.pairs.view();
     const auto slot = table_.as<const Word* const>() + i;
     shape.data = reinterpret_cast<const Word*>(slot);
-    slots_.emplace(ids[i], Slot{KeyView(shape, slot, key.first_digit), key.max_level, i});
+    KeyView view(shape, slot, key.first_digit);
+    view.shared_by = key.shared_by;
+    slots_.emplace(ids[i], Slot{view, key.max_level, i});
   }
 }
 
@@ -69,7 +71,7 @@ KeyLease KeySlots::bind(device::Stream& stream, KeySource& source, std::span<con
     const Slot& slot = slots_.at(ids[i]);
     const ConstView &found = keys[i].pairs, &expected = slot.view.pairs;
     if (!(found.shape == expected.shape && found.limbs == expected.limbs &&
-          keys[i].first_digit == slot.view.first_digit))
+          keys[i].first_digit == slot.view.first_digit && keys[i].shared_by == slot.view.shared_by))
       throw StateError(
           cat("a switching key of ", found.shape.batch, " digits and ", found.limbs.size(),
               " limbs, recorded with ", expected.shape.batch, " and ", expected.limbs.size(),

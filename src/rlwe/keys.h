@@ -20,9 +20,14 @@ struct SwitchKey {
   random::Seed seed;     ///< expands every a_j: nonce {uniform, j}
   u32 first_digit = 0;   ///< of `pairs`
   u32 max_level = kAny;  ///< highest level that it serves
+  u32 shared_by = 1;     ///< groups of parts of the device that have what they need of it
 
   static constexpr u32 kAny = ~u32{0};
-  KeyView view() const { return KeyView(pairs.view(), first_digit); }
+  KeyView view() const {
+    KeyView key(pairs.view(), first_digit);
+    key.shared_by = shared_by;
+    return key;
+  }
 };
 
 /// Names a key of a set: a Galois element, which is odd, or one of the even numbers below.

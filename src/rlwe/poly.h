@@ -1,6 +1,7 @@
 // Poly: a batch of RNS polynomials with its memory.
 #pragma once
 
+#include "device/apart.h"
 #include "device/poly/kernels.h"
 
 namespace crenel::rlwe {
@@ -32,12 +33,22 @@ class Poly {
     return p;
   }
 
+  /// A copy that operations on memory of either kind read (device/apart.h).
+  Poly shared_between_groups() const {
+    Poly p;
+    p.shape_ = shape_, p.limbs_ = limbs_, p.domain_ = domain_;
+    p.buffer_ = device::share_between_groups(stream(), data());
+    return p;
+  }
+
   explicit operator bool() const { return static_cast<bool>(buffer_); }
   const PolyShape& shape() const { return shape_; }
   const LimbSet& limbs() const { return limbs_; }
   Domain domain() const { return domain_; }
   u64 words() const { return u64(shape_.polys()) * limbs_.size() * shape_.ring_dim(); }
   std::size_t bytes() const { return words() * sizeof(Word); }
+  /// More than bytes() where groups of parts share them.
+  std::size_t memory_bytes() const { return buffer_.bytes(); }
   Word* data() const { return buffer_.as<Word>(); }
   device::Stream& stream() const { return *buffer_.stream(); }
 

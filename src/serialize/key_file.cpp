@@ -3,6 +3,7 @@
 #include "core/output_file.h"
 #include "crenel/ckks/serialize.h"
 #include "crenel/core/watch.h"
+#include "rlwe/shared_keys.h"
 #include "serialize/input_file.h"
 #include "serialize/key_set.h"
 #include "serialize/poly_io.h"
@@ -47,11 +48,13 @@ EvaluationKeys load_evaluation_keys(const Context& context, const std::string& p
   data->ring = context.state().ring;
   KeyReader reader(*data->ring, data->params_id, file, limits);
   data->secret_key = reader.secret_key_id();
-  if (staged_bytes)
+  if (staged_bytes) {
     data->staged = std::make_shared<rlwe::StagedKeys>(
         data->ring, reader.load_to_host(selection, *staged_bytes), *staged_bytes);
-  else
+  } else {
     data->set = reader.load(selection);
+    rlwe::share_between_groups(data->set);
+  }
   return EvaluationKeys(std::move(data));
 }
 

@@ -2,6 +2,7 @@
 #include "ckks/objects.h"
 #include "crenel/ckks/serialize.h"
 #include "crenel/core/watch.h"
+#include "rlwe/shared_keys.h"
 #include "serialize/key_set.h"
 #include "serialize/poly_io.h"
 
@@ -44,6 +45,7 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
   KeyReader reader(*data->ring, data->params_id, bytes, limits);
   data->secret_key = reader.secret_key_id();
   data->set = reader.load_all();
+  rlwe::share_between_groups(data->set);
   return EvaluationKeys(std::move(data));
 }
 

@@ -19,14 +19,6 @@ class SplitForms : public DeviceTest {};
 CRENEL_SUITE_OVER(SplitForms, divided_devices({"ref+ref", "ref+ref+ref", "cpu+cpu", "cpu+cpu+cpu",
                                                "cpu+cpu+cpu+cpu+cpu+cpu+cpu"}));
 
-ChainCase drawn(Rng& rng) {
-  const u32 alpha = 1 + u32(rng() % 4), main = 5 + u32(rng() % 8);
-  ChainCase s{"drawn", 6 + u32(rng() % 3), toy_chain(2, main, alpha), 0, 0, 1 + u32(rng() % 3), {}};
-  s.begin = u32(rng() % 4);
-  s.end = s.begin + 1 + u32(rng() % (s.chain.q_count - s.begin));
-  return s;
-}
-
 // A level on the candidate and on ref, with a key of its digits and limbs.
 struct Level {
   ChainCase s;
@@ -35,7 +27,7 @@ struct Level {
   Table candidate, reference;
 
   Level(const std::shared_ptr<device::Device>& device, Rng& r)
-      : s(drawn(r)), pair(make_pair(device, s.log_n, s.chain.primes)), rng(r) {
+      : s(drawn_case(r)), pair(make_pair(device, s.log_n, s.chain.primes)), rng(r) {
     const auto prepare = [&](Context& c) {
       return c.kernels->prepare(
           rns::make_mod_up(moduli_of(*c.ring), s.window(), s.special(), s.chain.alpha));

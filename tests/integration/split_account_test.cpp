@@ -1,6 +1,10 @@
 // What models of several GPUs state of one ciphertext's limbs: bytes over links, counted by hand.
+#include <map>
+
 #include "ckks/objects.h"
+#include "crenel/circuits/bootstrapping.h"
 #include "crenel/device/account.h"
+#include "crenel/device/optimisations.h"
 #include "device/several.h"
 #include "support/ckks_world.h"
 #include "support/devices.h"
@@ -153,6 +157,54 @@ TEST(SplitAccount, ReplaysStateWhatEachPartDoes) {
         EXPECT_TRUE(found == eager[p]) << name << ", part " << p << ", by " << name_of(way);
       }
     }
+}
+
+// Real and imaginary parts go to a part each, come back after EvalMod, and bring nothing between.
+// On four parts, which have a half for two, exchanges are of half of the limbs.
+TEST(SplitAccount, EvalModBringsItsHalves) {
+  std::map<std::pair<std::string, bool>, std::vector<u64>> found;
+  for (const char* name : {"cuda:dry:0+1", "cuda:dry:0+1+2+3"})
+    for (const bool apart : {true, false}) {
+      std::string reason;
+      const auto device = test::open_or_reason(name, reason);
+      if (device == nullptr) GTEST_SKIP() << reason;
+      if (!apart)
+        device::set_optimisations(
+            *device, device::Optimisations().without(device::Optimisation::entries_apart));
+      const Context context(Params::preset("toy-boot40", true), device);
+      const auto& ring = *context.state().ring;
+      Client client = context.keygen();
+      const circuits::Bootstrapper boot(
+          context, client.evaluation_keys(circuits::bootstrap_key_request(context.params(), {})),
+          {});
+      const Ciphertext a =
+          client.encrypt(test::Values(context.params().slots(), 0.5), boot.levels().input);
+      boot.eager(a);
+      const auto streams = dynamic_cast<device::DividedStream&>(context.stream()).parts();
+      std::vector<std::shared_ptr<device::Account>> accounts;
+      for (const auto& stream : streams)
+        stream->account(accounts.emplace_back(std::make_shared<device::Account>()));
+      boot.eager(a);
+      const u32 parts = static_cast<u32>(streams.size());
+      for (u32 p = 0; p < parts; ++p) {
+        streams[p]->account(nullptr);
+        u64 bytes = 0;
+        for (const auto& record : accounts[p]->records())
+          if (record.kernel == "copy_peer" && record.stage.starts_with("eval_mod"))
+            bytes += record.written_bytes;
+        found[{name, apart}].push_back(bytes);
+        if (!apart || parts != 2) continue;
+        const auto& in = ring.window(boot.levels().eval_mod);
+        const auto& out = ring.window(boot.levels().eval_mod_end);
+        u64 limbs = 0;  // of a polynomial of two: those of the other part there, its own back
+        for (u32 l = 0; l < in.size(); ++l) limbs += in[l] % parts != p;
+        for (u32 l = 0; l < out.size(); ++l) limbs += out[l] % parts == p;
+        EXPECT_EQ(bytes, 2 * limbs * sizeof(u32) << ring.log_n()) << "part " << p;
+      }
+    }
+  for (const char* name : {"cuda:dry:0+1", "cuda:dry:0+1+2+3"})
+    for (std::size_t p = 0; p < found[{name, true}].size(); ++p)
+      EXPECT_LT(2 * found[{name, true}][p], found[{name, false}][p]) << name << ", part " << p;
 }
 
 // One account for all parts has the records of each, under the stages that were open.

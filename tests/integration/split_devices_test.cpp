@@ -7,6 +7,7 @@
 #include "crenel/ckks/copies.h"
 #include "crenel/core/error.h"
 #include "crenel/device/link.h"
+#include "crenel/device/optimisations.h"
 #include "support/boot_world.h"
 #include "support/ckks_world.h"
 #include "support/devices.h"
@@ -57,8 +58,37 @@ TEST_P(SplitDevices, KeysAreDivided) {
     const double limbs = double(home.context.state().ring->everything().size());
     EXPECT_LE(double(bytes), double(all) * (1.0 / double(parts.size()) + 1.0 / limbs) + 4096);
   }
-  EXPECT_GE(sum, home.keys().bytes());
-  EXPECT_LE(sum, home.keys().bytes() + (u64(1) << 20));
+  EXPECT_GE(sum, keys.bytes());
+  EXPECT_LE(sum, keys.bytes() + (u64(1) << 20));
+  // Relinearisation keys are there for either half of EvalMod's batch.
+  u64 shared = 0;
+  const rlwe::EvaluationKeySet& set = home.keys().data()->set;
+  if (device_->parts().size() % 2 == 0)
+    for (rlwe::KeyId id : {rlwe::kRelinearisation, rlwe::aligned_key(rlwe::kRelinearisation)})
+      if (const rlwe::SwitchKey* key = set.find(id)) shared += key->pairs.bytes();
+  EXPECT_EQ(keys.bytes(), home.keys().bytes() + shared);
+  EXPECT_EQ(keys.wire_bytes(), home.keys().wire_bytes());
+}
+
+// Half of the parts bring each half of EvalMod's batch to its end, without a word of the others:
+// an exchange of one group's limbs, or none where a group is one part. Bits stay.
+TEST_P(SplitDevices, EvalModIsDividedByEntries) {
+  auto& home = test::boot_world("cpu");
+  auto rng = test::test_rng();
+  const Bootstrapper here = home.boot();
+  const Ciphertext input = home.encrypt(here, test::random_values(rng, 2 * home.slots()));
+  const auto expected = test::bits(here.eager(input));
+  const Context there(home.params(), device_);
+  const Ciphertext copy = copy_to(there, input);
+  for (const bool apart : {true, false}) {
+    const auto all = device::Optimisations();
+    device::set_optimisations(*device_,
+                              apart ? all : all.without(device::Optimisation::entries_apart));
+    const Bootstrapper boot(there, copy_to(there, home.keys()), here.options());
+    EXPECT_EQ(test::bits(boot.eager(copy)), expected)
+        << apart << "; repeat with CRENEL_SEED=" << test::run_seed();
+  }
+  device::set_optimisations(*device_, device::Optimisations());
 }
 
 // Keys that a recording has as an argument lie elsewhere on every part.

@@ -3,6 +3,7 @@
 
 #include "support/chains.h"
 #include "support/poly.h"
+#include "support/random.h"
 
 namespace crenel::test {
 
@@ -24,5 +25,14 @@ struct ChainCase {
   u32 digits() const { return (end - 1) / chain.alpha + 1 - first_digit(); }
   PolyShape shape(u32 components) const { return {log_n, components, batch}; }
 };
+
+/// Any window of any chain, of up to three entries.
+inline ChainCase drawn_case(Rng& rng) {
+  const u32 alpha = 1 + u32(rng() % 4), main = 5 + u32(rng() % 8);
+  ChainCase s{"drawn", 6 + u32(rng() % 3), toy_chain(2, main, alpha), 0, 0, 1 + u32(rng() % 3), {}};
+  s.begin = u32(rng() % 4);
+  s.end = s.begin + 1 + u32(rng() % (s.chain.q_count - s.begin));
+  return s;
+}
 
 }  // namespace crenel::test

@@ -80,7 +80,7 @@ class EvaluationKeys {
   std::optional<u32> aligned_conjugation() const;
   std::optional<u32> aligned_relinearisation() const;
   u32 count() const;       ///< keys, of encapsulation all
-  u64 bytes() const;       ///< on the device
+  u64 bytes() const;       ///< on the device: of several parts more where some share keys
   u64 host_bytes() const;  ///< of staged keys, in page-locked host memory
   u64 wire_bytes() const;  ///< serialised (uniform halves are seeds)
 

@@ -8,9 +8,7 @@
 
 namespace crenel::device {
 
-/// All are on unless somebody turns them off. Without one of the first two groups, without a graph
-/// or an overlap the results keep every bit; `hoisting` keeps them too, `merged_rescale` changes
-/// results within their errors.
+/// All are on unless somebody turns them off. Only `merged_rescale` changes bits, within errors.
 enum class Optimisation : u8 {
   // Fused operations of PolyKernels; without one its default composition runs.
   tensor,              ///< the products of two ciphertexts in one launch
@@ -36,6 +34,8 @@ enum class Optimisation : u8 {
   convert_columns,   ///< what is converted passes on to the column pass in registers
   // Working sets by the size of the cache.
   multi_polynomial,  ///< all digits, and all components of a division, in the launches of one
+  // Devices of several parts.
+  entries_apart,  ///< EvalMod's halves on halves of the parts: of keys that are made with it on
   // Launches.
   graphs,          ///< recordings are replayed as graphs; otherwise queued again
   launch_overlap,  ///< a launch begins while the one before it ends

@@ -182,5 +182,5 @@ def _account(parameters: str) -> _Account:
         for record, memory in zip(one, analyze.memory_bytes(one, ceilings), strict=True)
     )
     ring_dim = 2 * params.slots
-    found = model.Accounts(one, several)
+    found = model.Accounts(one, several, apart=True)
     return _Account(found, ring_dim, bound, a.nbytes, result.nbytes, keys.nbytes, held)

@@ -14,24 +14,50 @@ u64 rounded(u64 bytes) { return (bytes / kAlignment + 1) * kAlignment; }
 
 }  // namespace
 
-LimbSet limbs_of(u32 part, u32 parts, const LimbSet& limbs) {
+LimbSet Layout::limbs(u32 part, const LimbSet& limbs) const {
   LimbSet mine;
   for (u32 i = 0; i < limbs.size(); ++i)
-    if (part_of(limbs[i], parts) == part) mine.push_back(limbs[i]);
+    if (keeps(part, limbs[i])) mine.push_back(limbs[i]);
   return mine;
+}
+
+LimbSet Layout::by_part(const LimbSet& limbs) const {
+  LimbSet order;
+  for (u32 member = 0; member < members(); ++member)
+    order = order.concat(this->limbs(member, limbs));
+  return order;
 }
 
 Block::Block(u64 bytes, std::vector<device::Buffer> memory)
     : flat_(true), bytes_(bytes), addresses_(bytes), memory_(std::move(memory)) {}
 
-Block::Block(const LimbSet& limbs, u64 rows, u64 limb_bytes, std::vector<device::Buffer> memory)
+Block::Block(const Layout& layout, const LimbSet& limbs, u64 rows, u64 limb_bytes,
+             std::vector<device::Buffer> memory)
     : Block(room(rows * limbs.size() * limb_bytes, std::move(memory))) {
+  layout_ = layout;
   reshape({limbs, rows, limb_bytes});
+}
+
+Block Block::shared(u32 groups, const LimbSet& limbs, u64 rows, u64 limb_bytes,
+                    std::vector<device::Buffer> memory) {
+  const u32 parts = static_cast<u32>(memory.size());
+  Block block({parts, 1}, limbs, rows, limb_bytes, std::move(memory));
+  block.further_groups_ = groups;
+  for (u32 p = 0; p < parts; ++p)
+    block.further_.push_back(
+        Layout{parts, groups}.limbs(p, limbs).minus(block.layout_.limbs(p, limbs)));
+  return block;
+}
+
+LimbSet Block::kept(u32 part) const {
+  const LimbSet own = layout_.limbs(part, limbs_);
+  return further_.empty() ? own : own.concat(further_[part]);
 }
 
 Block Block::room(u64 bytes, std::vector<device::Buffer> memory) {
   Block block(bytes, std::move(memory));
   block.flat_ = false;
+  block.layout_ = {block.parts(), 1};
   block.bytes_ = 0;
   return block;
 }
@@ -42,9 +68,8 @@ void Block::reshape(const device::LimbShape& shape) {
   for (u32 p = 0; p < parts(); ++p) {
     auto& of_part = before.emplace_back(shape.limbs.size() + 1, u8(0));
     for (u32 i = 0; i < shape.limbs.size(); ++i)
-      of_part[i + 1] =
-          static_cast<u8>(of_part[i] + (part_of(shape.limbs[i], parts()) == p ? 1 : 0));
-    if (const u64 needed = shape.rows * of_part.back() * shape.limb_bytes;
+      of_part[i + 1] = static_cast<u8>(of_part[i] + (layout_.keeps(p, shape.limbs[i]) ? 1 : 0));
+    if (const u64 needed = shape.rows / layout_.groups * of_part.back() * shape.limb_bytes;
         needed > memory_[p].bytes())
       throw StateError(
           cat("limbs of ", needed, " bytes in memory of ", memory_[p].bytes(), " of part ", p),
@@ -52,6 +77,7 @@ void Block::reshape(const device::LimbShape& shape) {
   }
   bytes_ = shape.bytes();
   limb_bytes_ = shape.limb_bytes;
+  rows_ = shape.rows;
   limbs_ = shape.limbs;
   before_ = std::move(before);
 }
@@ -112,27 +138,52 @@ void* Blocks::flat(u32 part, const void* address) const {
   return place.block->flat(part, place.offset);
 }
 
-const void* Blocks::shape_local(u32 part, const u32* data, const LimbSet& limbs,
-                                const ring::PolyShape& shape, LimbSet* mine, u64* component_stride,
-                                u64* batch_stride) const {
-  *mine = limbs_of(part, parts_, limbs);
-  if (mine->empty()) return nullptr;
-  const Place place = find(data);
+template <class Mine>
+const void* Blocks::shape_local(u32 part, const ring::PolyView<const u32>& v, Mine& mine) const {
+  if (v.limbs.empty()) return nullptr;
+  const Place place = find(v.data);
   const Block& block = *place.block;
-  bool ok = !block.flat() && place.rest == 0 && block.limb_bytes() == sizeof(u32) << shape.log_n &&
-            place.position + limbs.size() <= block.limbs().size();
-  for (u32 i = 0; ok && i < limbs.size(); ++i) ok = block.limbs()[place.position + i] == limbs[i];
+  const Layout& layout = block.layout();
+  mine.limbs = layout.limbs(part, v.limbs);
+  mine.shape.batch = v.shape.batch / layout.groups;
+  if (mine.limbs.empty()) return nullptr;
+  bool ok = !block.flat() && place.rest == 0 &&
+            block.limb_bytes() == sizeof(u32) << v.shape.log_n &&
+            place.position + v.limbs.size() <= block.limbs().size();
+  for (u32 i = 0; ok && i < v.limbs.size(); ++i)
+    ok = block.limbs()[place.position + i] == v.limbs[i];
   if (!ok) throw StateError("view of other limbs than those that its memory was allocated for");
   const u64 row = block.row_bytes() / sizeof(u32);
-  const u64 own_row = (u64(block.count(part)) << shape.log_n);
-  const auto scaled = [&](u64* stride, u32 count) {
-    if (count > 1 && *stride % row != 0)
+  const u64 own_row = u64(block.count(part)) << v.shape.log_n;
+  const auto scaled = [&](u64 stride, u32 count) {
+    if (count > 1 && stride % row != 0)
       throw StateError("view whose polynomials are not rows of its memory");
-    *stride = *stride / row * own_row;
+    return stride / row * own_row;
   };
-  scaled(component_stride, shape.components);
-  scaled(batch_stride, shape.batch);
+  mine.component_stride = scaled(v.component_stride, v.shape.components);
+  mine.batch_stride = scaled(v.batch_stride, v.shape.batch);
+  // Each group has as many entries of the view, at the same places of its memory.
+  if (layout.groups > 1 && (v.shape.batch % layout.groups != 0 || place.row >= block.group_rows() ||
+                            mine.shape.batch * v.batch_stride != block.group_rows() * row))
+    throw StateError("view of some entries of a batch that groups of parts share",
+                     {{"batch", v.shape.batch}, {"groups", layout.groups}});
   return block.limb(part, place.row, place.position);
+}
+
+template const void* Blocks::shape_local(u32, const ring::PolyView<const u32>&,
+                                         ring::PolyView<u32>&) const;
+template const void* Blocks::shape_local(u32, const ring::PolyView<const u32>&,
+                                         ring::PolyView<const u32>&) const;
+
+ring::PolyView<const u32> Blocks::local_key(u32 part, const ring::PolyView<const u32>& key,
+                                            const Layout& layout) const {
+  const Block& block = *find(key.data).block;
+  if (layout == block.layout()) return local(part, key);
+  if (block.shared_by() != layout.groups || !(key.limbs == block.limbs()))
+    throw StateError("a switching key whose limbs the groups of parts do not have",
+                     {{"found", block.shared_by()}, {"expected", layout.groups}});
+  return {reinterpret_cast<const u32*>(block.limb(part, 0, 0)), key.shape, block.kept(part),
+          key.domain};
 }
 
 }  // namespace crenel::backend::split

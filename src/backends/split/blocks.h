@@ -14,12 +14,28 @@ namespace crenel::backend::split {
 
 using rns::LimbSet;
 
-/// The part that keeps a limb: neighbours of a chain lie on different ones, so that every window of
-/// a chain that slides is divided equally.
-inline u32 part_of(u32 prime_id, u32 parts) { return prime_id % parts; }
+/// How polynomials are dealt out. Groups of neighbouring parts have equal shares of the rows, the
+/// first group the first ones; within a group neighbours of a chain lie on different parts, so that
+/// every window of a chain that slides is divided equally. One group: every row is all parts'.
+struct Layout {
+  u32 parts = 1;
+  u32 groups = 1;
 
-/// The members of `limbs` that a part keeps, in their order.
-LimbSet limbs_of(u32 part, u32 parts, const LimbSet& limbs);
+  u32 members() const { return parts / groups; }  ///< parts of a group
+  u32 group(u32 part) const { return part / members(); }
+  /// The part of a group that keeps a limb.
+  u32 part(u32 group, u32 prime_id) const { return group * members() + prime_id % members(); }
+  /// Whether a part keeps a limb of its group's rows.
+  bool keeps(u32 part, u32 prime_id) const { return prime_id % members() == part % members(); }
+  /// The members of `limbs` that it keeps, in their order.
+  LimbSet limbs(u32 part, const LimbSet& limbs) const;
+  /// `limbs`, those of a group's first part first: the order in which gathered ones lie.
+  LimbSet by_part(const LimbSet& limbs) const;
+  bool operator==(const Layout&) const = default;
+};
+
+/// Groups that batches may be dealt out to.
+constexpr u32 groups_of(u32 parts) { return parts % 2 == 0 ? 2 : 1; }
 
 /// One allocation. Rows of limbs, or flat: every part has all bytes. Of a room the rows and limbs
 /// change.
@@ -27,8 +43,14 @@ class Block {
  public:
   /// Flat.
   Block(u64 bytes, std::vector<device::Buffer> memory);
-  /// `memory`: of each part `rows` rows of its limbs, empty where it has none.
-  Block(const LimbSet& limbs, u64 rows, u64 limb_bytes, std::vector<device::Buffer> memory);
+  /// `memory`: of each part its limbs of its group's rows, of which there are `rows` in all; empty
+  /// where it has none.
+  Block(const Layout& layout, const LimbSet& limbs, u64 rows, u64 limb_bytes,
+        std::vector<device::Buffer> memory);
+  /// Rows that are all parts', and of each part behind its own limbs those that it would keep of
+  /// rows in `groups` groups: for operations on either layout. Written part by part.
+  static Block shared(u32 groups, const LimbSet& limbs, u64 rows, u64 limb_bytes,
+                      std::vector<device::Buffer> memory);
   /// A room, which has no limbs yet: `memory` is as much of each part as any shape will take.
   static Block room(u64 bytes, std::vector<device::Buffer> memory);
   /// StateError where a part has no room for its limbs.
@@ -41,19 +63,34 @@ class Block {
   u64 bytes() const { return bytes_; }
   u64 addresses() const { return addresses_; }  ///< bytes() at most, whatever its shape
   u32 parts() const { return static_cast<u32>(memory_.size()); }
-  /// Limbs of a row that a part keeps.
-  u32 count(u32 part) const { return before_[part].back(); }
-  u32 part(u32 position) const { return part_of(limbs_[position], parts()); }
-  /// Where a part keeps, in row `row`, the first of its limbs from `position` on.
+  const Layout& layout() const { return layout_; }
+  /// Groups whose limbs parts have beside their own; 0: none have.
+  u32 shared_by() const { return further_.empty() ? 0 : further_groups_; }
+  /// Of a part, in memory: its limbs, and of shared memory what it has of its group's further ones.
+  LimbSet kept(u32 part) const;
+  /// Rows that a group has.
+  u64 group_rows() const { return rows_ / layout_.groups; }
+  /// Limbs of a row in a part's memory.
+  u32 count(u32 part) const {
+    return before_[part].back() + (further_.empty() ? 0 : further_[part].size());
+  }
+  u32 part(u64 row, u32 position) const {
+    return layout_.part(static_cast<u32>(row / group_rows()), limbs_[position]);
+  }
+  /// Where a part of the row's group keeps the first of its limbs from `position` on.
   u8* limb(u32 part, u64 row, u32 position) const {
-    return memory_[part].as<u8>() + (row * count(part) + before_[part][position]) * limb_bytes_;
+    return memory_[part].as<u8>() +
+           (row % group_rows() * count(part) + before_[part][position]) * limb_bytes_;
   }
   u8* flat(u32 part, u64 offset) const { return memory_[part].as<u8>() + offset; }
 
  private:
   bool flat_;
-  u64 bytes_, addresses_, limb_bytes_ = 0;
+  Layout layout_;
+  u64 bytes_, addresses_, limb_bytes_ = 0, rows_ = 0;
   LimbSet limbs_;
+  u32 further_groups_ = 0;
+  std::vector<LimbSet> further_;  ///< by part
   std::vector<device::Buffer> memory_;
   std::vector<std::vector<u8>> before_;  ///< [part][position]: its limbs at lower positions
 };
@@ -83,19 +120,27 @@ class Blocks {
   /// The same of a flat block: the address on a part.
   void* flat(u32 part, const void* address) const;
 
-  /// What a part has of a view: its limbs. An empty view where it has none.
+  /// What a part has of a view: its limbs, of its group's entries. Without limbs where it has none.
   template <class Word>
   ring::PolyView<Word> local(u32 part, const ring::PolyView<Word>& v) const {
     ring::PolyView<Word> mine = v;
-    mine.data = const_cast<Word*>(static_cast<const u32*>(shape_local(
-        part, v.data, v.limbs, v.shape, &mine.limbs, &mine.component_stride, &mine.batch_stride)));
+    mine.data = const_cast<Word*>(static_cast<const u32*>(shape_local(part, v, mine)));
     return mine;
   }
+  /// How the memory of a view is dealt out.
+  template <class Word>
+  Layout layout(const ring::PolyView<Word>& v) const {
+    return find(v.data).block->layout();
+  }
+  /// A whole key as operations on this layout read it: shared memory has more limbs for those on
+  /// groups.
+  ring::PolyView<const u32> local_key(u32 part, const ring::PolyView<const u32>& key,
+                                      const Layout& layout) const;
 
  private:
-  const void* shape_local(u32 part, const u32* data, const LimbSet& limbs,
-                          const ring::PolyShape& shape, LimbSet* mine, u64* component_stride,
-                          u64* batch_stride) const;
+  /// The address; the rest of `mine` is set.
+  template <class Mine>
+  const void* shape_local(u32 part, const ring::PolyView<const u32>& v, Mine& mine) const;
 
   const u32 parts_;
   mutable ForkMutex mutex_;

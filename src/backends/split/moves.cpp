@@ -78,7 +78,9 @@ std::vector<std::vector<Move>> moves_of(const Blocks& blocks, void* to, u64 to_p
       const u32 prime = a.block->limbs()[a.position];
       if (prime != b.block->limbs()[b.position])
         throw StateError("a copy between limbs of different primes", {{"to", prime}});
-      const u32 part = a.block->part(a.position);
+      const u32 part = a.block->part(a.row, a.position);
+      if (part != b.block->part(b.row, b.position))
+        throw StateError("a copy between limbs of different parts", {{"to", prime}});
       Move m = {a.block->limb(part, a.row, a.position) + a.rest,
                 b.block->limb(part, b.row, b.position) + b.rest,
                 to_pitch,

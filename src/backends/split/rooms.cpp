@@ -40,13 +40,23 @@ const Rooms::Room* Rooms::next(std::size_t bytes) {
   return &rooms_[turn_++ % 2];
 }
 
-Exchange::Exchange(SplitStream& stream, Rooms& rooms, const ring::PolyShape& shape,
-                   const LimbSet& order)
-    : stream_(stream), rooms_(rooms), lock_(rooms.mutex_) {
-  if (rooms.broken_)
-    throw DeviceError(cat("device ", stream.device().info().name,
+bool Rooms::meets() {
+  if (stream_.exchanges_by() == device::ExchangeBy::events) return false;
+  return !words_.empty() || next(std::max<std::size_t>(bytes_, 1)) != nullptr;
+}
+
+void Rooms::expect_whole() const {
+  if (broken_)
+    throw DeviceError(cat("device ", stream_.device().info().name,
                           ": its parts are out of step since a launch failed on one of them"),
-                      {{"device", stream.device().info().name}});
+                      {{"device", stream_.device().info().name}});
+}
+
+Exchange::Exchange(SplitStream& stream, Rooms& rooms, const Layout& layout, ring::PolyShape shape,
+                   const LimbSet& order)
+    : stream_(stream), rooms_(rooms), layout_(layout), lock_(rooms.mutex_) {
+  rooms.expect_whole();
+  shape.batch /= layout.groups;
   const std::size_t bytes = bytes_of(shape, order);
   const Rooms::Room* room = rooms.next(bytes);
   if (room != nullptr) by_ = std::max(stream.exchanges_by(), device::ExchangeBy::kernels);
@@ -62,9 +72,10 @@ void Exchange::spread(const std::vector<ring::PolyView<const u32>>& from, const 
                       const Store& store) {
   const u32 parts = stream_.count();
   const bool inside = by_ != device::ExchangeBy::events;
-  std::vector<device::SpreadTarget> targets;
+  std::vector<std::vector<device::SpreadTarget>> targets(layout_.groups);
   for (u32 p = 0; p < parts; ++p)
-    if (!limbs_of(p, parts, users).empty()) targets.push_back({&stream_.part(p), views_[p]});
+    if (!layout_.limbs(p, users).empty())
+      targets[layout_.group(p)].push_back({&stream_.part(p), views_[p]});
   if (!inside) stream_.meet();  // their memory is there
   std::list<device::Stage> stages;
   for (u32 p = 0; p < parts; ++p) stages.emplace_back(stream_.part(p), stream_.stage());
@@ -79,9 +90,10 @@ void Exchange::spread(const std::vector<ring::PolyView<const u32>>& from, const 
         position.push_back(static_cast<u32>(views_[p].limbs.find(from[p].limbs[l])));
       const device::Meeting meeting{rooms_.words_, p};
       if (store && !from[p].limbs.empty())
-        store(p, position, targets, meeting);
+        store(p, position, targets[layout_.group(p)], meeting);
       else
-        device::spread(stream_.part(p), from[p], position, targets, inside ? &meeting : nullptr);
+        device::spread(stream_.part(p), from[p], position, targets[layout_.group(p)],
+                       inside ? &meeting : nullptr);
     }
     rooms_.broken_ = false;
   }

@@ -11,6 +11,9 @@
 namespace crenel::backend::split {
 
 class SplitStream;
+/// One at a time, as exchanges are (SplitStream::regroup()).
+void regroup(SplitStream& stream, const ring::PolyView<u32>& to,
+             const ring::PolyView<const u32>& from);
 
 /// Two rooms in the memory of every part, which exchanges use in turn. A part stores into a room of
 /// another after the meeting of the exchange before, and the other came to that meeting after it
@@ -26,9 +29,13 @@ class Rooms {
 
  private:
   friend class Exchange;
+  friend void regroup(SplitStream&, const ring::PolyView<u32>&, const ring::PolyView<const u32>&);
   using Room = std::vector<device::Buffer>;  ///< by part
   /// The next room, of at least so many bytes; null where exchanges of this size use other memory.
   const Room* next(std::size_t bytes);
+  /// The words to meet with are there, or not where parts meet by events.
+  bool meets();
+  void expect_whole() const;
 
   SplitStream& stream_;
   ForkMutex mutex_;  ///< of one exchange at a time, from its memory to who reads it
@@ -46,14 +53,16 @@ class Rooms {
 class Exchange {
  public:
   /// `rooms`: used unless an exchange of this size has memory of its own.
-  Exchange(SplitStream& stream, Rooms& rooms, const ring::PolyShape& shape, const LimbSet& order);
+  /// `layout`: of what is gathered, whose limbs stay in their group; `shape`: of all entries.
+  Exchange(SplitStream& stream, Rooms& rooms, const Layout& layout, ring::PolyShape shape,
+           const LimbSet& order);
   /// Whether transforms may store to the parts: `store` of spread() is called.
   bool by_transforms() const { return by_ == device::ExchangeBy::transforms; }
   /// What stores the limbs of a part, queued with what it is given.
   using Store = std::function<void(u32 part, std::span<const u32> position,
                                    std::span<const device::SpreadTarget>, const device::Meeting&)>;
-  /// Of each part its limbs of `order`, some or none, to the parts that keep some of `users`; then
-  /// all meet. By `store`, where there is one, for parts that have some.
+  /// Of each part its limbs of `order`, some or none, to the parts of its group that keep some of
+  /// `users`; then all meet. By `store`, where there is one, for parts that have some.
   void spread(const std::vector<ring::PolyView<const u32>>& from, const LimbSet& users,
               const Store& store);
   /// What a part has gathered.
@@ -62,6 +71,7 @@ class Exchange {
  private:
   SplitStream& stream_;
   Rooms& rooms_;
+  Layout layout_;
   std::unique_lock<ForkMutex> lock_;
   std::vector<device::Buffer> own_;  ///< where it is not a room
   std::vector<ring::PolyView<u32>> views_;

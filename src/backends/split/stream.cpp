@@ -120,13 +120,15 @@ void SplitStream::for_pieces(const void* address, std::size_t bytes, bool all, c
       f(*parts_[p], block.flat(p, first.offset), 0, bytes);
     return;
   }
+  if (all && block.shared_by() != 0)
+    throw StateError("a copy to limbs that several groups of parts have");
   for (std::size_t done = 0; done < bytes;) {
     const u64 offset = first.offset + done, in_row = offset % block.row_bytes();
     const u32 position = static_cast<u32>(in_row / block.limb_bytes());
-    const u64 rest = in_row % block.limb_bytes();
+    const u64 row = offset / block.row_bytes(), rest = in_row % block.limb_bytes();
     const std::size_t size = std::min<u64>(bytes - done, block.limb_bytes() - rest);
-    const u32 p = block.part(position);
-    f(*parts_[p], block.limb(p, offset / block.row_bytes(), position) + rest, done, size);
+    const u32 p = block.part(row, position);
+    f(*parts_[p], block.limb(p, row, position) + rest, done, size);
     done += size;
   }
 }
@@ -250,12 +252,18 @@ Buffer SplitStream::allocate_exact(std::size_t bytes) { return flat(bytes, false
 Buffer SplitStream::allocate_limbs(const LimbSet& limbs, const LimbRows& of) {
   const std::size_t bytes = of.rows * limbs.size() * of.limb_bytes;
   if (bytes == 0) return flat(0, of.secret, of.exact);
+  const Layout layout{count(), device::EntriesApart::on(*this) ? groups() : 1};
+  if (of.rows % layout.groups != 0)
+    throw StateError(cat(of.rows, " polynomials for ", layout.groups, " groups of parts"),
+                     {{"polynomials", of.rows}, {"groups", layout.groups}});
+  LimbRows each = of;
+  each.rows /= layout.groups;
   std::vector<Buffer> memory;
   for (u32 p = 0; p < count(); ++p) {
-    const LimbSet mine = limbs_of(p, count(), limbs);
-    memory.push_back(mine.empty() ? Buffer() : parts_[p]->allocate_limbs(mine, of));
+    const LimbSet mine = layout.limbs(p, limbs);
+    memory.push_back(mine.empty() ? Buffer() : parts_[p]->allocate_limbs(mine, each));
   }
-  void* data = blocks_->add(Block(limbs, of.rows, of.limb_bytes, std::move(memory)));
+  void* data = blocks_->add(Block(layout, limbs, of.rows, of.limb_bytes, std::move(memory)));
   count_taken(bytes);
   return Buffer(shared_from_this(), data, bytes, bytes, of.secret);
 }
@@ -264,7 +272,7 @@ std::size_t SplitStream::room_bytes(u32 part, std::span<const device::LimbShape>
   std::size_t most = 0;
   for (const auto& shape : shapes)
     most = std::max<std::size_t>(
-        most, shape.rows * limbs_of(part, count(), shape.limbs).size() * shape.limb_bytes);
+        most, shape.rows * Layout{count()}.limbs(part, shape.limbs).size() * shape.limb_bytes);
   return most;
 }
 

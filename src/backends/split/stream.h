@@ -52,6 +52,9 @@ class SplitStream final : public device::DividedStream {
   std::size_t room_bytes(std::span<const device::LimbShape> shapes) const override;
   device::Buffer allocate_room(std::span<const device::LimbShape> shapes) override;
   void reshape(const device::Buffer& room, const device::LimbShape& shape) override;
+  u32 groups() const override;
+  device::Buffer share(const void* limbs) override;
+  void regroup(const ring::PolyView<u32>& to, const ring::PolyView<const u32>& from) override;
 
  protected:
   std::unique_ptr<device::GraphExec> record(const std::function<void()>& work) override;

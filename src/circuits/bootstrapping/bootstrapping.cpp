@@ -79,11 +79,14 @@ Ciphertext Bootstrapper::State::modular_reduction(const Ev& ev, Ciphertext a) co
     parts = plan.one_part() ? add_conjugate(ev, std::move(a)) : split_real_imaginary(ev, a);
   }
   const Stage stage(ev.stream(), "eval_mod");
-  Ciphertext reduced = eval_mod(ev, with_scale(std::move(*parts), plan.eval_scale), plan.mod1, sine,
-                                plan.options.savings.folded_sums);
-  // The foot of short levels has the primes of the level below which they stand, and is it.
-  reduced.data().meta.level = plan.levels.eval_mod_end;
-  if (plan.options.arcsine_degree != 0) reduced = arcsine(ev, reduced);
+  Ciphertext reduced =
+      entries_apart(ev, with_scale(std::move(*parts), plan.eval_scale), [&](Ciphertext y) {
+        Ciphertext sines =
+            eval_mod(ev, std::move(y), plan.mod1, sine, plan.options.savings.folded_sums);
+        // The foot of short levels has the primes of the level below which they stand, and is it.
+        sines.data().meta.level = plan.levels.eval_mod_end;
+        return plan.options.arcsine_degree != 0 ? arcsine(ev, sines) : std::move(sines);
+      });
   watch::advance();
   if (plan.one_part()) return reduced;
   return join_real_imaginary(ev, reduced);

@@ -1,5 +1,8 @@
 #include "circuits/bootstrapping/steps.h"
 
+#include "crenel/device/optimisations.h"
+#include "device/apart.h"
+
 namespace crenel::circuits {
 namespace {
 
@@ -67,6 +70,28 @@ Ciphertext trace(const Evaluator& ev, Ciphertext a, std::span<const i64> steps) 
 Ciphertext add_conjugate(const Evaluator& ev, Ciphertext a) {
   a.data().poly = plus_rotated(ev, a, ev.state().conjugation_element(a.level()));
   return a;
+}
+
+Ciphertext entries_apart(const Evaluator& ev, Ciphertext a,
+                         const std::function<Ciphertext(Ciphertext)>& f) {
+  const auto& s = ev.state();
+  const u32 groups = device::entry_groups(*s.stream);
+  const bool apart =
+      groups > 1 && a.batch() % groups == 0 &&
+      device::optimisations(s.stream->device()).has(device::Optimisation::entries_apart) &&
+      s.lease(s.choice(rlwe::kRelinearisation, a.level()).id)[0].shared_by == groups;
+  if (!apart) return f(std::move(a));
+  const auto regrouped = [&](const Ciphertext& from) {
+    Poly to = s.poly(from.components(), from.batch(), from.level());
+    device::regroup(*s.stream, to.view(), from.data().poly.view());
+    return s.wrap(std::move(to), from.metadata());
+  };
+  std::optional<Ciphertext> result;
+  {
+    const device::EntriesApart scope(*s.stream);
+    result = f(regrouped(a));
+  }
+  return regrouped(*result);
 }
 
 Ciphertext with_slots(Ciphertext a, u64 slots) {

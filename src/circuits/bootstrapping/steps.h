@@ -1,6 +1,8 @@
 // Steps of a bootstrap that are no circuits of their own.
 #pragma once
 
+#include <functional>
+
 #include "ckks/evaluator_state.h"
 
 namespace crenel::circuits {
@@ -18,5 +20,11 @@ ckks::Ciphertext add_conjugate(const ckks::Evaluator& evaluator, ckks::Ciphertex
 ckks::Ciphertext with_slots(ckks::Ciphertext a, u64 slots);
 /// The same polynomial with another scale (and so other values).
 ckks::Ciphertext with_scale(ckks::Ciphertext a, double scale);
+
+/// f(a), whose entries do not need one another and stay a batch: on a device of several parts with
+/// the first half of the entries on some of them and the second half on the others. By itself where
+/// the device, the batch or the relinearisation key for it is not so (device/apart.h).
+ckks::Ciphertext entries_apart(const ckks::Evaluator& ev, ckks::Ciphertext a,
+                               const std::function<ckks::Ciphertext(ckks::Ciphertext)>& f);
 
 }  // namespace crenel::circuits

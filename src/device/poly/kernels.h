@@ -65,6 +65,7 @@ struct KeyView {
   PolyView<const u32> pairs;
   const u32* const* slot = nullptr;
   u32 first_digit = 0;  ///< gadget digit of the first batch entry
+  u32 shared_by = 1;    ///< groups of parts of a device that have what they need (device/apart.h)
 
   KeyView() = default;
   template <class Word>

@@ -11,17 +11,11 @@ SplitPolyKernels::SplitPolyKernels(const std::shared_ptr<const ring::Ring>& ring
   for (u32 id = 0; id < ring->prime_count(); ++id) moduli_.push_back(ring->modulus(id));
 }
 
-LimbSet SplitPolyKernels::by_part(const LimbSet& limbs) const {
-  LimbSet order;
-  for (u32 p = 0; p < parts(); ++p) order = order.concat(own(p, limbs));
-  return order;
-}
-
-device::LimbScalars SplitPolyKernels::own(u32 part, const Scalars& scalars,
-                                          const LimbSet& limbs) const {
+device::LimbScalars SplitPolyKernels::own(const Layout& layout, u32 part, const Scalars& scalars,
+                                          const LimbSet& limbs) {
   Scalars mine;
   for (u32 l = 0, count = 0; l < limbs.size(); ++l)
-    if (part_of(limbs[l], parts()) == part) {
+    if (layout.keeps(part, limbs[l])) {
       mine.low[count] = scalars.low[l];
       mine.high[count++] = scalars.high[l];
     }
@@ -30,12 +24,21 @@ device::LimbScalars SplitPolyKernels::own(u32 part, const Scalars& scalars,
 
 // Behind a slot the part has an address of its own (SplitStream::upload_addresses); the shape is
 // that of its share.
-device::KeyView SplitPolyKernels::own(const SplitStream& stream, u32 part, const Key& key) const {
-  if (key.slot == nullptr) return {stream.blocks().local(part, key.pairs), key.first_digit};
+device::KeyView SplitPolyKernels::own(const SplitStream& stream, const Layout& layout, u32 part,
+                                      const Key& key) const {
+  if (key.slot == nullptr)
+    return {stream.blocks().local_key(part, key.pairs, layout), key.first_digit};
   const auto* slot = static_cast<const u32* const*>(
       stream.blocks().flat(part, static_cast<const void*>(key.slot)));
-  const ConstView shape(reinterpret_cast<const u32*>(slot), key.pairs.shape,
-                        own(part, key.pairs.limbs), Domain::eval);
+  const LimbSet mine = whole().limbs(part, key.pairs.limbs);
+  const LimbSet all = Layout{parts(), key.shared_by}.limbs(part, key.pairs.limbs);
+  if (layout.groups != 1 && layout.groups != key.shared_by)
+    throw StateError("a switching key whose limbs the groups of parts do not have",
+                     {{"found", key.shared_by}, {"expected", layout.groups}});
+  // As Block::shared() has them: its own limbs, then those of its group.
+  ConstView shape(reinterpret_cast<const u32*>(slot), key.pairs.shape,
+                  key.shared_by == 1 ? mine : mine.concat(all.minus(mine)), Domain::eval);
+  if (layout.groups == 1) shape.limbs = mine;
   return {shape, slot, key.first_digit};
 }
 
@@ -43,7 +46,7 @@ device::KeyView SplitPolyKernels::own(const SplitStream& stream, u32 part, const
 device::PlainGrid SplitPolyKernels::own(const SplitStream& stream, u32 part,
                                         const Grid& plain) const {
   Grid mine = plain;
-  mine.limbs = own(part, plain.limbs);
+  mine.limbs = whole().limbs(part, plain.limbs);
   if (plain.giants == 0 || plain.babies == 0) return mine;
   const PolyShape entries{plain.log_words, plain.babies, plain.giants};
   const ConstView all(plain.data, entries, plain.limbs, Domain::eval);
@@ -56,16 +59,17 @@ template <class Kernel, class... Args>
 void SplitPolyKernels::limbwise(Stream& stream, Kernel kernel, const View& out,
                                 const Args&... args) {
   const Blocks& at = split_stream(stream).blocks();
+  const Layout layout = at.layout(out);
   const auto mine = [&](u32 p, const auto& arg) -> decltype(auto) {
     using Arg = std::decay_t<decltype(arg)>;
     if constexpr (std::is_same_v<Arg, ConstView>)
       return at.local(p, arg);
     else if constexpr (std::is_same_v<Arg, Scalars>)
-      return own(p, arg, out.limbs);
+      return own(layout, p, arg, out.limbs);
     else
       return (arg);  // by reference: seeds of secrets leave no copy
   };
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+  each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     (kernels.*kernel)(part, at.local(p, out), mine(p, args)...);
   });
 }
@@ -119,7 +123,7 @@ void SplitPolyKernels::do_automorphism(Stream& stream, View out, ConstView in, u
 
 void SplitPolyKernels::do_reduce_signed(Stream& stream, View out, const i64* values) {
   const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+  each(stream, at.layout(out), out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     kernels.reduce_signed(part, at.local(p, out), static_cast<const i64*>(at.flat(p, values)));
   });
 }
@@ -146,8 +150,9 @@ void SplitPolyKernels::do_tensor(Stream& stream, View out, ConstView a, ConstVie
 void SplitPolyKernels::do_tensor_square(Stream& stream, View out, ConstView a,
                                         const Scalars* doubled) {
   const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    const Scalars mine = doubled != nullptr ? own(p, *doubled, out.limbs) : Scalars();
+  const Layout layout = at.layout(out);
+  each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    const Scalars mine = doubled != nullptr ? own(layout, p, *doubled, out.limbs) : Scalars();
     kernels.tensor_square(part, at.local(p, out), at.local(p, a),
                           doubled != nullptr ? &mine : nullptr);
   });
@@ -158,12 +163,13 @@ void SplitPolyKernels::do_linear_combination(Stream& stream, View out,
                                              std::span<const Scalars> scalars,
                                              const Scalars* constant) {
   const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+  const Layout layout = at.layout(out);
+  each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     std::vector<ConstView> terms;
     std::vector<Scalars> factors;
     for (const ConstView& term : in) terms.push_back(at.local(p, term));
-    for (const Scalars& factor : scalars) factors.push_back(own(p, factor, out.limbs));
-    const Scalars mine = constant != nullptr ? own(p, *constant, out.limbs) : Scalars();
+    for (const Scalars& factor : scalars) factors.push_back(own(layout, p, factor, out.limbs));
+    const Scalars mine = constant != nullptr ? own(layout, p, *constant, out.limbs) : Scalars();
     kernels.linear_combination(part, at.local(p, out), terms, factors,
                                constant != nullptr ? &mine : nullptr);
   });
@@ -173,7 +179,7 @@ void SplitPolyKernels::do_plain_multiply_sum(Stream& stream, std::span<const Vie
                                              std::span<const ConstView> in, const Grid& plain) {
   const SplitStream& split = split_stream(stream);
   const Blocks& at = split.blocks();
-  each(stream, plain.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+  each(stream, whole(), plain.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     std::vector<View> sums;
     std::vector<ConstView> steps;
     for (const View& sum : out) sums.push_back(at.local(p, sum));
@@ -185,7 +191,7 @@ void SplitPolyKernels::do_plain_multiply_sum(Stream& stream, std::span<const Vie
 void SplitPolyKernels::do_automorphism_add(Stream& stream, View out, ConstView in, u64 element,
                                            const ConstView* addend) {
   const Blocks& at = split_stream(stream).blocks();
-  each(stream, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+  each(stream, at.layout(out), out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     const ConstView added = addend != nullptr ? at.local(p, *addend) : ConstView();
     kernels.automorphism_add(part, at.local(p, out), at.local(p, in), element,
                              addend != nullptr ? &added : nullptr);

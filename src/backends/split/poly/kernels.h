@@ -2,6 +2,9 @@
 // of others, as a source of base conversions, every part gets from the part that has it.
 #pragma once
 
+#include <optional>
+
+#include "backends/split/poly/tables.h"
 #include "backends/split/stream.h"
 #include "crenel/device/account.h"
 #include "device/poly/compose/workspace.h"
@@ -9,7 +12,6 @@
 namespace crenel::backend::split {
 
 using device::Domain;
-using device::Prepared;
 using device::Stream;
 using ring::PolyShape;
 
@@ -79,19 +81,18 @@ class SplitPolyKernels final : public device::PolyKernels {
                              const Scalars& special, u32 first_digit) override;
 
   u32 parts() const { return static_cast<u32>(kernels_.size()); }
-  LimbSet own(u32 part, const LimbSet& limbs) const { return limbs_of(part, parts(), limbs); }
-  /// `limbs`, those of part 0 first: the order in which gathered ones lie.
-  LimbSet by_part(const LimbSet& limbs) const;
+  /// Every row is all parts'.
+  Layout whole() const { return {parts(), 1}; }
   /// Those of the limbs' scalars that a part has use for.
-  Scalars own(u32 part, const Scalars& scalars, const LimbSet& limbs) const;
-  Key own(const SplitStream& stream, u32 part, const Key& key) const;
+  static Scalars own(const Layout& layout, u32 part, const Scalars& scalars, const LimbSet& limbs);
+  Key own(const SplitStream& stream, const Layout& layout, u32 part, const Key& key) const;
   Grid own(const SplitStream& stream, u32 part, const Grid& plain) const;
   /// f(part, its kernels, its stream) for the parts that keep some of `limbs`.
   template <class F>
-  void each(Stream& stream, const LimbSet& limbs, const F& f) {
+  void each(Stream& stream, const Layout& layout, const LimbSet& limbs, const F& f) {
     SplitStream& split = split_stream(stream);
     for (u32 p = 0; p < parts(); ++p) {
-      if (own(p, limbs).empty()) continue;
+      if (layout.limbs(p, limbs).empty()) continue;
       const device::Stage stage(split.part(p), stream.stage());
       f(p, *kernels_[p], split.part(p));
     }
@@ -101,19 +102,30 @@ class SplitPolyKernels final : public device::PolyKernels {
   void limbwise(Stream& stream, Kernel kernel, const View& out, const Args&... args);
   /// f(an addend and its factor, either or both null), of what a part has of it.
   template <class F>
-  void with_own(const Blocks& at, u32 part, const ConstView* addend, const Scalars* factor,
-                const F& f) const;
+  static void with_own(const Blocks& at, u32 part, const ConstView* addend, const Scalars* factor,
+                       const F& f);
   /// f(what a part has of a product's sum of at most one addend); `limbs`: of the product.
   template <class F>
-  void with_own(const Blocks& at, u32 part, const device::ProductSum& sum, const LimbSet& limbs,
-                const F& f) const;
+  static void with_own(const Blocks& at, const Layout& layout, u32 part,
+                       const device::ProductSum& sum, const LimbSet& limbs, const F& f);
+  /// What each part has of limbs that base conversions read.
+  struct Sources {
+    std::vector<device::compose::Temporary> kept;  ///< where a part is a group by itself
+    std::optional<Exchange> exchange;
+    std::vector<ConstView> of_part = {};
+    const ConstView& operator[](u32 part) const { return of_part[part]; }
+  };
   /// The limbs `order` of `in`, in that order, on every part that keeps some of `users`.
-  Exchange gathered(Stream& stream, const ConstView& in, const LimbSet& order,
-                    const LimbSet& users);
+  Sources gathered(Stream& stream, const ConstView& in, const LimbSet& order, const LimbSet& users);
   /// The same of what `of` says, of at most one addend, as sources of a base conversion.
-  Exchange gathered_sources(Stream& stream, const device::SourcesOf& of, const LimbSet& order,
-                            const LimbSet& users,
-                            const std::vector<Prepared<rns::BaseConversion>>& scales);
+  Sources gathered_sources(Stream& stream, const device::SourcesOf& of, const LimbSet& order,
+                           const LimbSet& users,
+                           const std::vector<Prepared<rns::BaseConversion>>& scales);
+  /// What an operation has of a table on this layout.
+  template <class Table>
+  void deal(const Table& table, const Layout& layout, SplitShare<Table>& share);
+  template <class Table>
+  std::shared_ptr<const DeviceTable> dealt(const Table& table);
 
   std::vector<std::unique_ptr<PolyKernels>> kernels_;
   rns::Moduli moduli_;

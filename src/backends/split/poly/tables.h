@@ -1,24 +1,30 @@
 // What each part has of a prepared table.
 #pragma once
 
+#include <vector>
+
+#include "backends/split/blocks.h"
 #include "device/poly/kernels.h"
 
 namespace crenel::backend::split {
 
 using device::Prepared;
-using rns::LimbSet;
 
-struct SplitConversion final : device::DeviceTable {
-  LimbSet order;  ///< in which the sources are gathered
-  std::vector<Prepared<rns::BaseConversion>> parts;
-};
-
-/// Of ModUp and Divide.
+/// On one layout.
 template <class Table>
-struct SplitTable final : device::DeviceTable {
+struct SplitShare {
   LimbSet order;                                      ///< in which the sources are gathered
   std::vector<Prepared<rns::BaseConversion>> scales;  ///< of the sources that a part has
   std::vector<Prepared<Table>> parts;  ///< null where a part has no limb of the output
+};
+
+template <class Table>
+struct SplitTable final : device::DeviceTable {
+  SplitShare<Table> whole, groups;  ///< the latter where there are groups
+
+  const SplitShare<Table>& on(const Layout& layout) const {
+    return layout.groups == 1 ? whole : groups;
+  }
 };
 
 }  // namespace crenel::backend::split

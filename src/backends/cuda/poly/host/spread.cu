@@ -20,7 +20,17 @@ const CudaDevice& device_of(device::Stream& stream) {
   return static_cast<const CudaDevice&>(cuda_stream(stream).device());
 }
 
-u64 bytes_of(const ring::PolyView<const u32>& v) { return v.words() * sizeof(u32); }
+static_assert(kNoPlace == device::kNowhere);
+
+// Limbs that go.
+u32 going(std::span<const u32> position) {
+  return static_cast<u32>(std::count_if(position.begin(), position.end(),
+                                        [](u32 at) { return at != device::kNowhere; }));
+}
+
+u64 bytes_of(const ring::PolyView<const u32>& v, std::span<const u32> position) {
+  return u64(v.shape.polys()) * going(position) * sizeof(u32) << v.shape.log_n;
+}
 
 // By the driver, for memory that kernels cannot write.
 void copy_limbs(device::Stream& stream, const ring::PolyView<const u32>& from,
@@ -30,10 +40,12 @@ void copy_limbs(device::Stream& stream, const ring::PolyView<const u32>& from,
   const DeviceGuard guard(here);
   for (u32 b = 0; b < from.shape.batch; ++b)
     for (u32 c = 0; c < from.shape.components; ++c)
-      for (u32 l = 0; l < from.limbs.size(); ++l)
+      for (u32 l = 0; l < from.limbs.size(); ++l) {
+        if (position[l] == device::kNowhere) continue;
         CRENEL_CUDA_TRY(
             cudaMemcpyPeerAsync(target.to.limb(b, c, position[l]), there, from.limb(b, c, l), here,
                                 sizeof(u32) << from.shape.log_n, cuda_stream(stream).handle()));
+      }
 }
 
 // All but `from`; what the direct targets do not cover is copied.
@@ -59,9 +71,9 @@ SpreadArgs spread_args(device::Stream& stream, const ring::PolyView<const u32>& 
       if (const auto account = target.stream->account()) {
         device::LaunchRecord record;
         record.kernel = launch_name(direct ? road(here, there) : Road::host);
-        record.limbs = args.limbs;
+        record.limbs = going(position);
         record.polys = from.shape.polys();
-        record.read_bytes = record.written_bytes = bytes_of(from);
+        record.read_bytes = record.written_bytes = bytes_of(from, position);
         cuda_stream(*target.stream).state(*account, std::move(record));
       }
     }
@@ -119,10 +131,10 @@ void cuda_spread(Stream& stream, const PolyView<const u32>& from, std::span<cons
     LaunchRecord record;
     record.kernel = "spread_limbs";
     record.work = Work::copy;
-    record.limbs = from.limbs.size();
+    record.limbs = going(position);
     record.polys = from.shape.polys();
-    record.read_bytes = bytes_of(from);
-    record.written_bytes = bytes_of(from);  // its own; the targets state what reaches them
+    record.read_bytes = bytes_of(from, position);
+    record.written_bytes = record.read_bytes;  // its own; the targets state what reaches them
     return record;
   };
   launch(stream, cost, spread_limbs,

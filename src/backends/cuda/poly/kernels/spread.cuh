@@ -8,6 +8,7 @@
 namespace crenel::backend::cuda {
 
 inline constexpr u32 kSpreadTargets = 16;
+inline constexpr u8 kNoPlace = 0xff;  ///< of a limb that does not go
 /// How long a part is waited for: far longer than a host is held up between two launches.
 inline constexpr u64 kMeetingNanoseconds = u64(120) * 1000 * 1000 * 1000;
 
@@ -43,7 +44,7 @@ struct SpreadArgs {
   u32 log_n;
   u32 components;
   u32 limbs;
-  LimbBytes position;          ///< of each limb in the targets
+  LimbBytes position;          ///< of each limb in the targets, or kNoPlace
   u32* words[kSpreadTargets];  ///< of each part
   u32 parts;                   ///< 0: nobody waits here
   u32 part;                    ///< this one
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(kElementThreads)
   const u32 limb = blockIdx.y, poly = blockIdx.z;
   const u32 b = poly / args.components, c = poly % args.components;
   const u32 at = 4 * (threadIdx.x + blockIdx.x * kElementThreads);
-  if (limb < args.limbs && at < 1u << args.log_n) {
+  if (limb < args.limbs && args.position.at[limb] != kNoPlace && at < 1u << args.log_n) {
     const uint4 words = load4(args.from.limb(b, c, limb, args.log_n) + at);
     for (u32 t = 0; t < args.targets; ++t)
       store4(args.to[t].limb(b, c, args.position.at[limb], args.log_n) + at, words);
