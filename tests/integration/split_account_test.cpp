@@ -202,9 +202,11 @@ TEST(SplitAccount, EvalModBringsItsHalves) {
         EXPECT_EQ(bytes, 2 * limbs * sizeof(u32) << ring.log_n()) << "part " << p;
       }
     }
-  for (const char* name : {"cuda:dry:0+1", "cuda:dry:0+1+2+3"})
-    for (std::size_t p = 0; p < found[{name, true}].size(); ++p)
-      EXPECT_LT(2 * found[{name, true}][p], found[{name, false}][p]) << name << ", part " << p;
+  for (const char* name : {"cuda:dry:0+1", "cuda:dry:0+1+2+3"}) {
+    const auto &with = found[{name, true}], &without = found[{name, false}];
+    for (std::size_t p = 0; p < with.size(); ++p)
+      EXPECT_LT(2 * with[p], without[p]) << name << ", part " << p;
+  }
 }
 
 // One account for all parts has the records of each, under the stages that were open.
