@@ -181,6 +181,7 @@ TEST(SplitAccount, EvalModBringsItsHalves) {
           client.encrypt(test::Values(context.params().slots(), 0.5), boot.levels().input);
       boot.eager(a);
       const auto streams = dynamic_cast<device::DividedStream&>(context.stream()).parts();
+      context.stream().account(std::make_shared<device::Account>());  // stages are open then
       std::vector<std::shared_ptr<device::Account>> accounts;
       for (const auto& stream : streams)
         stream->account(accounts.emplace_back(std::make_shared<device::Account>()));

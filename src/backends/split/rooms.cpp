@@ -72,10 +72,14 @@ void Exchange::spread(const std::vector<ring::PolyView<const u32>>& from, const 
                       const Store& store) {
   const u32 parts = stream_.count();
   const bool inside = by_ != device::ExchangeBy::events;
-  std::vector<std::vector<device::SpreadTarget>> targets(layout_.groups);
+  // Its own memory, then the next part's: if all began with the first part's, its links would be
+  // full and the others' idle.
+  std::vector<std::vector<device::SpreadTarget>> targets(parts);
   for (u32 p = 0; p < parts; ++p)
-    if (!layout_.limbs(p, users).empty())
-      targets[layout_.group(p)].push_back({&stream_.part(p), views_[p]});
+    for (u32 k = 0, members = layout_.members(); k < members; ++k) {
+      const u32 q = layout_.group(p) * members + (p + k) % members;
+      if (!layout_.limbs(q, users).empty()) targets[p].push_back({&stream_.part(q), views_[q]});
+    }
   if (!inside) stream_.meet();  // their memory is there
   std::list<device::Stage> stages;
   for (u32 p = 0; p < parts; ++p) stages.emplace_back(stream_.part(p), stream_.stage());
@@ -90,10 +94,9 @@ void Exchange::spread(const std::vector<ring::PolyView<const u32>>& from, const 
         position.push_back(static_cast<u32>(views_[p].limbs.find(from[p].limbs[l])));
       const device::Meeting meeting{rooms_.words_, p};
       if (store && !from[p].limbs.empty())
-        store(p, position, targets[layout_.group(p)], meeting);
+        store(p, position, targets[p], meeting);
       else
-        device::spread(stream_.part(p), from[p], position, targets[layout_.group(p)],
-                       inside ? &meeting : nullptr);
+        device::spread(stream_.part(p), from[p], position, targets[p], inside ? &meeting : nullptr);
     }
     rooms_.broken_ = false;
   }
