@@ -3,7 +3,8 @@
 
     tools/fit_launches.py count --counters ncu.csv --boot bench/results/boot40-h200-boot.json \\
         --date 2026-11-26 --forms earlier --json bench/results/launches-boot40-h200.json
-    tools/fit_launches.py accounts --earlier split-boot40-h200x2.json .. --older split-operations-h100.json \\
+    tools/fit_launches.py accounts --together split-boot40-h100x2.json .. \\
+        --earlier split-boot40-h200x2-events.json .. --older split-operations-h100.json \\
         --json bench/results/gpus-accounts-boot40.json
     tools/fit_launches.py fit bench/results/launches-boot40-h200.json   # the "launches" of ceilings.json
 
@@ -101,6 +102,8 @@ FORMS = {
         False,
     ),
 }
+# Launches of today; on several GPUs without entries_apart.
+TOGETHER = ("together", "EvalMod's real and imaginary parts on all GPUs together")
 OLDER = "older"
 
 
@@ -185,8 +188,13 @@ def make_accounts(args: argparse.Namespace) -> None:
         "params": "boot40",
         "account_at_commit": args.commit,
         "ring_dim": 65536,
-        "forms": {name: forms.what for name, forms in FORMS.items()} | {OLDER: "launches that are not kept"},
-        "records": {"earlier": sorted(args.earlier), OLDER: sorted(args.older)},
+        "forms": {name: forms.what for name, forms in FORMS.items()}
+        | {TOGETHER[0]: TOGETHER[1], OLDER: "launches that are not kept"},
+        "records": {
+            TOGETHER[0]: sorted(args.together),
+            "earlier": sorted(args.earlier),
+            OLDER: sorted(args.older),
+        },
     }
     found = {}
     for name, forms in FORMS.items():
@@ -222,6 +230,7 @@ def main() -> None:
     count.add_argument("--forms", choices=FORMS, default="today", help="those of the counted bootstrap")
     count.set_defaults(run=make_counted)
     accounts = commands.add_parser("accounts")
+    accounts.add_argument("--together", nargs="*", default=[], help=f"records of {TOGETHER[1]}")
     accounts.add_argument("--earlier", nargs="*", default=[], help="records that lack forms of today")
     accounts.add_argument("--older", nargs="*", default=[], help="records whose launches nothing makes now")
     accounts.set_defaults(run=make_accounts)

@@ -131,7 +131,8 @@ def newest(goal: dict, files: dict[str, dict], device: str) -> Found | None:
 
 def _records(goal: dict, files: dict[str, dict]) -> list[tuple[str, dict]]:
     suites = goal["suite"] if isinstance(goal["suite"], list) else [goal["suite"]]
-    return [(name, data) for name, data in files.items() if goals_rows.suite_of(data) in suites]
+    found = [(name, data) for name, data in files.items() if goals_rows.suite_of(data) in suites]
+    return [(name, data) for name, data in found if not goals_rows.switched_off(data)]
 
 
 def problems(data: dict, files: dict[str, dict]) -> list[str]:

@@ -32,6 +32,11 @@ def suite_of(data: Json) -> str | None:
     return SUITES.get(data["kind"])
 
 
+def switched_off(data: Json) -> bool:
+    """Was an optimisation off, to tell what it brings?"""
+    return "--without " in data.get("provenance", {}).get("command", "")
+
+
 def head(data: Json) -> Head:
     """Of a service the device where it computed, or the kind of processor."""
     if data["kind"] == SERVICE:

@@ -177,23 +177,45 @@ def divided(
     """
     compute = link = hidden = 0.0
     exchanges = peer = 0
-    apart = accounts.apart and gpus % GROUPS == 0 and way == "gathered"
-    launches = [
-        (seconds, _sent(record, n, way, ring_dim))
-        for records, n in _groups(accounts.of(gpus), gpus, apart)
-        for record, seconds in zip(records, shares(records, n, way, ceilings, times), strict=True)
-    ]
-    if apart:
-        launches += _regrouped(accounts.of(gpus), gpus, ring_dim, ceilings)
-    for alone, sent in launches:
-        compute += alone
-        if sent:
+    for launch in launches(accounts, ring_dim, gpus, way, ceilings, times):
+        compute += launch.seconds
+        if sent := launch.sent:
             took = links.stored(sent) + links.barrier
             exchanges += 1
             peer += sent
             link += took
-            hidden += max(0.0, links.stored(sent) - alone) + links.barrier
+            hidden += max(0.0, links.stored(sent) - launch.seconds) + links.barrier
     return Divided(gpus, way, compute, link, compute + link, compute + hidden, compute, exchanges, peer)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of an operation whose limbs are spread."""
+
+    seconds: float  # on the GPU that has most of its work
+    group: int  # GPUs that it is spread over
+    whole: int = 0  # bytes of all limbs that every GPU of the group needs afterwards
+    moved: int = 0  # bytes that one GPU stores to one of another group
+
+    @property
+    def sent(self) -> int:
+        """Bytes that one GPU writes to the others: of its share to each of them, or of sums over its digits
+        all but its own share."""
+        return self.whole * (self.group - 1) // self.group + self.moved
+
+
+def launches(
+    accounts: Accounts, ring_dim: int, gpus: int, way: str, ceilings: Ceilings, times: LaunchTimes
+) -> list[Launch]:
+    """Of one operation of batch 1, its limbs over so many GPUs; see `divided`."""
+    apart = accounts.apart and gpus % GROUPS == 0 and way == "gathered"
+    records = accounts.of(gpus)
+    found = [
+        Launch(seconds, group, gathered_bytes(record, way, ring_dim))
+        for run, group in _groups(records, gpus, apart)
+        for record, seconds in zip(run, shares(run, group, way, ceilings, times), strict=True)
+    ]
+    return found + (_regrouped(records, gpus, ring_dim, ceilings) if apart else [])
 
 
 def _groups(records: Sequence[Record], gpus: int, apart: bool) -> list[tuple[list[Record], int]]:
@@ -221,16 +243,13 @@ def _half(record: Record) -> Record:
     return half
 
 
-def _regrouped(
-    records: Sequence[Record], gpus: int, ring_dim: int, ceilings: Ceilings
-) -> list[tuple[float, int]]:
-    """(seconds, bytes to others) of what brings EvalMod's parts to their GPUs, and back: each GPU stores its
-    limbs of the other half's part, or those that others keep; a kernel to meet before."""
+def _regrouped(records: Sequence[Record], gpus: int, ring_dim: int, ceilings: Ceilings) -> list[Launch]:
+    """What brings EvalMod's parts to their GPUs, and back: each GPU stores its limbs of the other half's
+    part, or those that others keep; a kernel to meet before."""
     inside = [record for record in records if _is_apart(record)]
-    if not inside:
-        return []
-    sent = [2 * r["limbs"] * ring_dim * WORD // gpus for r in (inside[0], inside[-1])]
-    return [(2 * ceilings.launch, nbytes) for nbytes in sent]
+    ends = (inside[0], inside[-1]) if inside else ()
+    moved = [2 * record["limbs"] * ring_dim * WORD // gpus for record in ends]
+    return [Launch(2 * ceilings.launch, gpus, moved=nbytes) for nbytes in moved]
 
 
 def shares(
@@ -260,12 +279,6 @@ def gathered_bytes(record: Record, way: str, ring_dim: int) -> int:
     if gathered or (way == "aggregated" and record["work"] == "key_multiply"):
         return record["limbs"] * record["polys"] * ring_dim * WORD
     return 0
-
-
-def _sent(record: Record, gpus: int, way: str, ring_dim: int) -> int:
-    """Bytes that one GPU writes to the others after a launch: of its share to each of them, or of sums over
-    its digits all but its own share."""
-    return gathered_bytes(record, way, ring_dim) * (gpus - 1) // gpus
 
 
 def _by_digit(record: Record, way: str) -> bool:

@@ -7,7 +7,7 @@ classes (``ceilings.json``), each with its source and whether it is assumed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crenel import analyze, gpus
 from crenel.analyze import Ceilings
@@ -110,24 +110,29 @@ def plan(
     Assumed of limbs over all of them, beside what `crenel.gpus.divided` does (gathered): in an exchange a
     GPU sends its share to one GPU of each other domain, and each stores to the peers of its domain its own
     share and what came to it, so that all adapters work and no byte comes to a domain twice; adapters
-    first, then links; one meeting of the network and one of the domain.
+    first, then links; one meeting of the network and one of the domain. EvalMod's parts are on half of an
+    even number of domains each, or of one domain.
     """
     domain, hosts = shape
     links, assumed = load_domain(domain)
     count = domain * hosts
-    records = accounts.of(count)
-    compute = sum(gpus.shares(records, count, "gathered", ceilings, times))
-    nvlink = across = 0.0
+    if hosts > 1 and hosts % gpus.GROUPS:  # a group would end inside a domain
+        accounts = replace(accounts, apart=False)
+    compute = nvlink = across = 0.0
     exchanges = 0
-    for record in records:
-        whole = gpus.gathered_bytes(record, "gathered", ring_dim)
-        if not whole or count == 1:
+    for launch in gpus.launches(accounts, ring_dim, count, "gathered", ceilings, times):
+        compute += launch.seconds
+        if not launch.sent:
             continue
+        near = min(domain, launch.group)  # GPUs of the group in one domain
+        far = launch.group // near  # domains that it is in
         exchanges += 1
-        if domain > 1:
-            nvlink += links.stored(whole * (domain - 1) / domain) + links.barrier
-        if hosts > 1:
-            across += whole / count * (hosts - 1) / network.rate + network.meeting
+        if near > 1 or (launch.moved and hosts == 1):
+            stored = launch.whole * (near - 1) / near + (launch.moved if hosts == 1 else 0)
+            nvlink += links.stored(stored) + links.barrier
+        if far > 1:
+            across += launch.whole / launch.group * (far - 1) / network.rate + network.meeting
+            across += launch.moved / network.rate
     call = float(analyze.data()["links"]["nccl"]["call"])
     one = sum(gpus.shares(accounts.one, 1, "gathered", ceilings, times))
     rate = throughput(one, *moved, domain, hosts, each, network)

@@ -120,6 +120,33 @@ def test_divided_limbs_of_launches_counted_by_hand():
     assert (aggregated.exchanges, aggregated.peer_bytes) == (2, 26 * 4096 * 3 // 4 + sent[1])
 
 
+def test_parts_of_evalmod_lie_apart():
+    """Each on half of the GPUs: half of the work, the same keys, own exchanges, and a way there and back."""
+    sums = {"read_bytes": 10 << 20, "streamed_bytes": 4 << 20, "written_bytes": 8 << 20}
+    before = record(kernel="column_inverse", stage="coeff_to_slot/mod_up", limbs=10, written_bytes=40960)
+    inside = [record(kernel="column_inverse", stage="eval_mod/mod_up", limbs=8, polys=2, **sums)] * 2
+    queued = [before, *inside]
+
+    def found(gpu_count, apart):
+        accounts = gpus.Accounts([], queued, apart=apart)
+        return gpus.launches(accounts, 1024, gpu_count, "gathered", CEILINGS, FREE)
+
+    two, four = found(2, True), found(4, True)
+    assert [(x.group, x.whole, x.moved) for x in two] == [
+        (2, 40960, 0), (1, 8 * 4096, 0), (1, 8 * 4096, 0), (2, 0, 8 * 4096), (2, 0, 8 * 4096),
+    ]  # fmt: skip
+    assert [x.sent for x in two] == [20480, 0, 0, 32768, 32768]
+    assert [(x.group, x.sent) for x in four[1:]] == [(2, 16384), (2, 16384), (4, 16384), (4, 16384)]
+    half = dict(inside[0], polys=1, read_bytes=7 << 20, written_bytes=4 << 20)
+    assert two[1].seconds == pytest.approx(FREE.seconds(half, CEILINGS))
+    for counts, apart in (((3, 5), True), ((2, 4), False)):
+        for count in counts:
+            assert [(x.group, x.moved) for x in found(count, apart)] == [(count, 0)] * 3
+    assert (
+        len(gpus.launches(gpus.Accounts([], [before], apart=True), 1024, 2, "gathered", CEILINGS, FREE)) == 1
+    )
+
+
 def test_divided_work_rounds_up():
     """13 limbs on 4 GPUs take as long as 16 do; 3 digits on 2 GPUs as long as 4."""
     big = {"read_bytes": 1 << 30, "written_bytes": 0}

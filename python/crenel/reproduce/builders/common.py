@@ -34,8 +34,10 @@ def boots(
     whole = [f for f in found if f.row["slots"] == 1 << (f.row["log_n"] - 1)]
     # "device": of several GPUs; older records say no kind of message
     full = [f for f in whole if "device" not in f.row and f.row.get("message", "complex") == "complex"]
-    # Not those of keys that are moved or change, nor of keys without aligned levels beside others; and
-    # CoeffToSlot first, as the papers: the other order leaves other levels.
+    # Not those of keys that are moved or change, nor of keys without aligned levels beside others, nor what
+    # several GPUs are compared with; and CoeffToSlot first, as the papers: the other order leaves other
+    # levels.
+    full = [f for f in full if "beside" not in results.documents.get(f.file, {})]
     own = [f for f in full if f.row.get("slot_level_ns") and f.row.get("order", FIRST) == FIRST]
     return _newest(f for f in own if PLAIN not in str(f.provenance.get("command")))
 
