@@ -12,9 +12,9 @@ CRENEL_POLY_SUITE(Arithmetic);
 using Ctx = Context;
 using V = Views;
 
-constexpr u32 kPrimes = 26;
+constexpr u32 kArithmeticPrimes = 26;
 
-const ShapeCase kShapes[] = {
+const ShapeCase kArithmeticShapes[] = {
     {"one limb", 10, 1, 1, 0, 1, {}},
     {"odd window", 11, 2, 3, 2, 5, {2, 1, 0, 1}},
     {"three components", 12, 3, 1, 1, 7, {0, 3, 1, 0}},
@@ -52,7 +52,7 @@ TestPoly output(const ring::Ring& ring, Rng& rng, const ShapeCase& s, Domain d, 
   return p;
 }
 
-device::LimbScalars random_scalars(const ring::Ring& ring, Rng& rng, const LimbSet& limbs,
+device::LimbScalars filled_scalars(const ring::Ring& ring, Rng& rng, const LimbSet& limbs,
                                    Fill fill) {
   device::LimbScalars s;
   for (u32 i = 0; i < limbs.size(); ++i) {
@@ -65,8 +65,8 @@ device::LimbScalars random_scalars(const ring::Ring& ring, Rng& rng, const LimbS
 
 TEST_P(Arithmetic, Binary) {
   Rng rng = test_rng();
-  for (const auto& s : kShapes) {
-    auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
+  for (const auto& s : kArithmeticShapes) {
+    auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kArithmeticPrimes));
     for (const auto& op : kBinary)
       for (const Domain d : {Domain::coeff, Domain::eval}) {
         SCOPED_TRACE(cat(op.name, ", ", s.name));
@@ -82,8 +82,8 @@ TEST_P(Arithmetic, Binary) {
 
 TEST_P(Arithmetic, BinaryInPlace) {
   Rng rng = test_rng();
-  const ShapeCase s = kShapes[1];
-  auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
+  const ShapeCase s = kArithmeticShapes[1];
+  auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kArithmeticPrimes));
   const auto a = random_poly(pair.ring(), rng, s.shape(), s.limbs(), Domain::eval, s.pad);
   const auto b = random_poly(pair.ring(), rng, s.shape(), s.limbs(), Domain::eval, s.pad);
   for (const auto& op : kBinary) {
@@ -99,8 +99,8 @@ TEST_P(Arithmetic, BinaryInPlace) {
 
 TEST_P(Arithmetic, BinaryBroadcast) {
   Rng rng = test_rng();
-  const ShapeCase s = kShapes[4];
-  auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
+  const ShapeCase s = kArithmeticShapes[4];
+  auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kArithmeticPrimes));
   const u32 shapes[][2] = {{1, 1}, {1, s.batch}, {s.components, 1}};
   for (const auto& op : kBinary)
     for (const auto& [components, batch] : shapes) {
@@ -117,8 +117,8 @@ TEST_P(Arithmetic, BinaryBroadcast) {
 
 TEST_P(Arithmetic, SpecialValues) {
   Rng rng = test_rng();
-  const ShapeCase s = kShapes[2];
-  auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
+  const ShapeCase s = kArithmeticShapes[2];
+  auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kArithmeticPrimes));
   for (const auto& op : kBinary)
     for (const Fill x : kEveryFill)
       for (const Fill y : {Fill::zero, Fill::top}) {
@@ -135,9 +135,9 @@ TEST_P(Arithmetic, SpecialValues) {
 
 TEST_P(Arithmetic, Negate) {
   Rng rng = test_rng();
-  for (const auto& s : kShapes) {
+  for (const auto& s : kArithmeticShapes) {
     SCOPED_TRACE(s.name);
-    auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
+    auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kArithmeticPrimes));
     for (const Fill fill : {Fill::random, Fill::zero, Fill::top, Fill::alternating}) {
       const auto a =
           random_poly(pair.ring(), rng, s.shape(), s.limbs(), Domain::coeff, s.pad, fill);
@@ -151,13 +151,13 @@ TEST_P(Arithmetic, Negate) {
 
 TEST_P(Arithmetic, Scalar) {
   Rng rng = test_rng();
-  for (const auto& s : kShapes) {
-    auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kPrimes));
+  for (const auto& s : kArithmeticShapes) {
+    auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, kArithmeticPrimes));
     for (const auto& op : kScalar)
       for (const Fill fill : {Fill::random, Fill::zero, Fill::top}) {
         SCOPED_TRACE(cat(op.name, ", ", s.name, ", scalars ", name_of(fill)));
         const Domain d = fill == Fill::top ? Domain::coeff : Domain::eval;
-        const auto scalars = random_scalars(pair.ring(), rng, s.limbs(), fill);
+        const auto scalars = filled_scalars(pair.ring(), rng, s.limbs(), fill);
         const auto out = output(pair.ring(), rng, s, d, op.reads_output);
         const auto a = random_poly(pair.ring(), rng, s.shape(), s.limbs(), d, s.pad);
         const auto call = [&](Ctx& c, auto to, auto from) {

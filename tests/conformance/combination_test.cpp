@@ -20,19 +20,19 @@ using V = Views;
 using ConstView = PolyView<const u32>;
 using Scalars = device::LimbScalars;
 
-const ShapeCase kShapes[] = {
+const ShapeCase kCombinationShapes[] = {
     {"one limb", 10, 1, 1, 0, 1, {}},         {"odd window", 11, 2, 3, 2, 5, {2, 1, 0, 1}},
     {"three components", 12, 3, 1, 1, 7, {}}, {"many limbs", 10, 2, 1, 0, 26, {0, 0, 1, 0}},
     {"batch", 10, 1, 3, 3, 3, {1, 1, 1, 1}},  {"large ring", 15, 1, 1, 0, 3, {}},
     {"smallest ring", 3, 2, 1, 0, 3, {}},     {"largest ring", 17, 1, 1, 0, 1, {}}};
-constexpr u32 kPrimes = 26;
+constexpr u32 kCombinationPrimes = 26;
 
 std::vector<u64> primes_of(const ShapeCase& s) {
-  return mixed_primes(std::max(s.log_n, 6u), kPrimes);
+  return mixed_primes(std::max(s.log_n, 6u), kCombinationPrimes);
 }
 
 // Every third with different values for the halves.
-Scalars random_scalars(const ring::Ring& ring, Rng& rng, const LimbSet& limbs, Fill fill) {
+Scalars real_or_complex_scalars(const ring::Ring& ring, Rng& rng, const LimbSet& limbs, Fill fill) {
   Scalars s;
   const bool complex = rng() % 3 == 0;
   for (u32 i = 0; i < limbs.size(); ++i) {
@@ -63,8 +63,8 @@ void check(Pair& pair, Rng& rng, const ShapeCase& s, Domain domain, const Terms&
   while (polys.size() <= last)
     polys.push_back(random_poly(pair.ring(), rng, s.shape(), s.limbs(), domain, s.pad, fill));
   for (std::size_t k = 0; k < terms.inputs.size(); ++k)
-    scalars.push_back(random_scalars(pair.ring(), rng, s.limbs(), fill));
-  const Scalars constant = random_scalars(pair.ring(), rng, s.limbs(), fill);
+    scalars.push_back(real_or_complex_scalars(pair.ring(), rng, s.limbs(), fill));
+  const Scalars constant = real_or_complex_scalars(pair.ring(), rng, s.limbs(), fill);
   const auto call = [&](bool composed) {
     return [&, composed](Ctx& c, const V& v) {
       std::vector<ConstView> in;
@@ -88,7 +88,7 @@ std::vector<std::size_t> first_inputs(std::size_t count) {
 
 TEST_P(Combination, Shapes) {
   Rng rng = test_rng();
-  for (const auto& s : kShapes) {
+  for (const auto& s : kCombinationShapes) {
     auto pair = make_pair(device_, s.log_n, primes_of(s));
     for (const std::size_t terms : {1, 2, 5})
       check(pair, rng, s, terms % 2 ? Domain::eval : Domain::coeff,
@@ -99,7 +99,7 @@ TEST_P(Combination, Shapes) {
 // So many that a backend takes several passes; the same input more than once.
 TEST_P(Combination, ManyTerms) {
   Rng rng = test_rng();
-  const ShapeCase s = kShapes[3];
+  const ShapeCase s = kCombinationShapes[3];
   auto pair = make_pair(device_, s.log_n, primes_of(s));
   for (const std::size_t terms : {16, 17, 40, 90})
     for (const Fill fill : {Fill::random, Fill::top})
@@ -108,13 +108,13 @@ TEST_P(Combination, ManyTerms) {
   for (const Fill fill : {Fill::zero, Fill::alternating, Fill::periodic})
     check(pair, rng, s, Domain::coeff, {first_inputs(3), true}, fill);
   // The worst case of the accumulators.
-  auto largest = make_pair(device_, s.log_n, largest_primes(s.log_n, kPrimes));
+  auto largest = make_pair(device_, s.log_n, largest_primes(s.log_n, kCombinationPrimes));
   check(largest, rng, s, Domain::eval, {first_inputs(33), true}, Fill::top);
 }
 
 TEST_P(Combination, InPlace) {
   Rng rng = test_rng();
-  const ShapeCase s = kShapes[1];
+  const ShapeCase s = kCombinationShapes[1];
   auto pair = make_pair(device_, s.log_n, primes_of(s));
   check(pair, rng, s, Domain::eval, {{0}, true});
   check(pair, rng, s, Domain::eval, {{0, 1, 2}, false});
@@ -136,7 +136,7 @@ TEST_P(CombinationLaw, IsItsDefinition) {
   std::vector<Scalars> scalars;
   for (u32 k = 0; k < 7; ++k) {
     polys.push_back(random_poly(ring, rng, {9, 2, 2}, limbs, Domain::eval));
-    scalars.push_back(random_scalars(ring, rng, limbs, Fill::random));
+    scalars.push_back(real_or_complex_scalars(ring, rng, limbs, Fill::random));
   }
   // Terms 1..6 and the output itself; scalars[0] is the constant.
   const auto got = run_on(context, polys, [&](Ctx& c, const V& v) {
@@ -157,7 +157,7 @@ TEST_P(CombinationLaw, IsItsDefinition) {
 
 TEST_P(Combination, AutomorphismAddend) {
   Rng rng = test_rng();
-  for (const auto& s : kShapes) {
+  for (const auto& s : kCombinationShapes) {
     auto pair = make_pair(device_, s.log_n, primes_of(s));
     const u64 two_n = u64(2) << s.log_n;
     for (const Domain d : {Domain::eval, Domain::coeff})

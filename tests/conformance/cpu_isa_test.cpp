@@ -34,7 +34,7 @@ void expect_same_bits(Pair& pair, const std::vector<TestPoly>& polys, const Oper
   expect_same(pair, polys, 1, operation);
 }
 
-device::LimbScalars random_scalars(const ring::Ring& ring, Rng& rng) {
+device::LimbScalars scalars_of_chain(const ring::Ring& ring, Rng& rng) {
   return test::random_scalars(ring, rng, LimbSet::range(0, ring.prime_count()), false);
 }
 
@@ -78,7 +78,7 @@ TEST_P(CpuIsa, ElementWise) {
   Rng rng = test_rng();
   auto p = pair(10, mixed_primes(10, 12));
   const auto all = LimbSet::range(0, p.ring().prime_count());
-  const auto scalars = random_scalars(p.ring(), rng);
+  const auto scalars = scalars_of_chain(p.ring(), rng);
   const std::vector<Operation> operations = {
       [](Ctx& c, const V& v) { c.kernels->add(*c.stream, v[0], v[1], v[2]); },
       [](Ctx& c, const V& v) { c.kernels->sub(*c.stream, v[0], v[1], v[2]); },
@@ -108,7 +108,7 @@ TEST_P(CpuIsa, Combination) {
       std::vector<device::LimbScalars> scalars;
       std::vector<TestPoly> polys;
       for (u32 k = 0; k < 20; ++k) {
-        scalars.push_back(random_scalars(p.ring(), rng));
+        scalars.push_back(scalars_of_chain(p.ring(), rng));
         polys.push_back(random_poly(p.ring(), rng, {log_n, 2, 1}, all, Domain::eval, {},
                                     k % 2 ? Fill::top : Fill::random));
       }
@@ -127,7 +127,7 @@ TEST_P(CpuIsa, PlainSums) {
   for (const u32 log_n : {4u, 6u, 10u, 13u}) {
     auto p = pair(log_n, chain.primes);
     const auto window = LimbSet::range(4, 11), extended = LimbSet::range(4, 14);
-    const auto scalars = random_scalars(p.ring(), rng);
+    const auto scalars = scalars_of_chain(p.ring(), rng);
     const std::vector<u64> elements = {5, 1, (u64(2) << log_n) - 1};
     for (u32 log_words = 0; log_words <= log_n; ++log_words) {
       SCOPED_TRACE(cat("N = 2^", log_n, ", 2^", log_words, " words"));
@@ -216,7 +216,7 @@ void key_switching(Pair& p, Rng& rng, const Chain& chain, u32 begin, u32 end, Fi
                    [](Ctx& c, const V& v) { c.kernels->tensor(*c.stream, v[0], v[1], v[2]); });
   expect_same_bits(p, {poly(3, batch, window), poly(2, batch, window)},
                    [](Ctx& c, const V& v) { c.kernels->tensor_square(*c.stream, v[0], v[1]); });
-  const auto scalars = random_scalars(p.ring(), rng);
+  const auto scalars = scalars_of_chain(p.ring(), rng);
   const std::vector<u64> elements = {5, 1, (u64(2) << log_n) - 1};
   expect_same_bits(p,
                    {poly(2, batch, extended), poly(digits, batch, extended), poly(1, batch, window),

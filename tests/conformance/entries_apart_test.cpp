@@ -53,7 +53,7 @@ void into(Context& c, const View& out, const F& f) {
 }
 
 // A level on the candidate and on ref, with a key of its digits and limbs.
-struct Level {
+struct ApartLevel {
   ChainCase s;
   Pair pair;
   Rng& rng;
@@ -63,7 +63,7 @@ struct Level {
   };
   Tables candidate, reference;
 
-  Level(const std::shared_ptr<device::Device>& device, Rng& r)
+  ApartLevel(const std::shared_ptr<device::Device>& device, Rng& r)
       : s(even(r)), pair(make_pair(device, s.log_n, s.chain.primes)), rng(r) {
     const auto prepare = [&](Context& c) {
       const auto moduli = moduli_of(*c.ring);
@@ -124,7 +124,7 @@ struct SharedKey {
 TEST_P(ApartEntries, GoAndComeBack) {
   Rng rng = test_rng();
   for (int turn = 0; turn < 24; ++turn) {
-    Level level(device_, rng);
+    ApartLevel level(device_, rng);
     SCOPED_TRACE(level.name());
     const LimbSet limbs = rng() % 2 == 0 ? level.s.extended() : level.s.window();
     const u32 components = 1 + u32(rng() % 3);
@@ -139,7 +139,7 @@ TEST_P(ApartEntries, GoAndComeBack) {
 TEST_P(ApartEntries, LimbwiseOperations) {
   Rng rng = test_rng();
   for (int turn = 0; turn < 12; ++turn) {
-    Level level(device_, rng);
+    ApartLevel level(device_, rng);
     SCOPED_TRACE(level.name());
     const LimbSet limbs = level.s.window();
     const LimbScalars x = level.scalars(limbs), y = level.scalars(limbs);
@@ -167,7 +167,7 @@ TEST_P(ApartEntries, LimbwiseOperations) {
 TEST_P(ApartEntries, KeySwitches) {
   Rng rng = test_rng();
   for (int turn = 0; turn < 24; ++turn) {
-    Level level(device_, rng);
+    ApartLevel level(device_, rng);
     const ChainCase& s = level.s;
     SCOPED_TRACE(level.name());
     const LimbScalars lift = random_scalars(level.pair.ring(), rng, s.window(), true);
@@ -204,7 +204,7 @@ TEST_P(ApartEntries, KeySwitches) {
 // Each names what was expected, and leaves the stream as it was.
 TEST_P(ApartEntries, Refusals) {
   Rng rng = test_rng();
-  Level level(device_, rng);
+  ApartLevel level(device_, rng);
   Context& c = level.pair.candidate;
   const ChainCase& s = level.s;
   const LimbSet limbs = s.window();

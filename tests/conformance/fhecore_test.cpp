@@ -74,7 +74,7 @@ void check_transforms(World& w, Rng& rng, const ShapeCase& s, FhecoreDecompositi
   }
 }
 
-const ShapeCase kShapes[] = {
+const ShapeCase kUnitShapes[] = {
     {"2^8", 8, 2, 3, 0, 4, {}},           {"2^8 window", 8, 3, 1, 2, 5, {2, 2, 1, 1}},
     {"2^9", 9, 1, 2, 0, 5, {1, 0, 0, 0}}, {"2^10", 10, 2, 1, 0, 4, {0, 0, 1, 0}},
     {"2^11", 11, 1, 2, 1, 4, {}},         {"2^12", 12, 1, 1, 0, 5, {0, 2, 0, 1}},
@@ -84,7 +84,7 @@ const ShapeCase kShapes[] = {
 
 TEST_P(Fhecore, TransformsOfEverySize) {
   Rng rng = test_rng();
-  for (const auto& s : kShapes) {
+  for (const auto& s : kUnitShapes) {
     World w(device_, s.log_n, mixed_primes(s.log_n, s.first_limb + s.limb_count));
     check_transforms(w, rng, s, FhecoreDecomposition::radix16);
   }
@@ -104,7 +104,7 @@ TEST_P(Fhecore, TransformsOfRandomRings) {
 
 TEST_P(Fhecore, TransformsOfSpecialValues) {
   Rng rng = test_rng();
-  for (const auto& s : kShapes) {
+  for (const auto& s : kUnitShapes) {
     if (s.log_n > 11) continue;
     World w(device_, s.log_n, largest_primes(s.log_n, s.first_limb + s.limb_count));
     for (const Fill fill : kEveryFill)

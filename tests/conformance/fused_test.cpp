@@ -17,7 +17,7 @@ using V = Views;
 
 // Windows that start inside the first or a later digit, cut the last one, hold a single limb;
 // digits of 1 to 12 limbs.
-std::vector<ChainCase> chain_cases() {
+std::vector<ChainCase> fused_cases() {
   return {{"full chain", 10, toy_chain(4, 43, 12), 0, 47, 1, {}},
           {"cut digits", 10, toy_chain(4, 43, 12), 3, 34, 1, {3, 0, 0, 1}},
           {"one limb", 11, toy_chain(2, 7, 2), 1, 2, 3, {}},
@@ -34,15 +34,10 @@ TestPoly input(const ring::Ring& ring, Rng& rng, const ChainCase& s, u32 compone
 TestPoly output(Rng& rng, const ChainCase& s, u32 components, const LimbSet& limbs) {
   return garbage_poly(rng, s.shape(components), limbs, Domain::eval, s.pad);
 }
-// A switching key of the whole chain.
-TestPoly switching_key(const ring::Ring& ring, Rng& rng, const ChainCase& s) {
-  return random_poly(ring, rng, {s.log_n, 2, s.chain.digits()},
-                     LimbSet::range(0, ring.prime_count()), Domain::eval);
-}
 
 template <class F>
 void for_each_case(const std::shared_ptr<device::Device>& device, F f) {
-  for (const auto& s : chain_cases()) {
+  for (const auto& s : fused_cases()) {
     SCOPED_TRACE(s.name);
     auto pair = make_pair(device, s.log_n, s.chain.primes);
     f(pair, s);

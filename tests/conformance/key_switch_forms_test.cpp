@@ -21,7 +21,7 @@ using device::compose::Temporary;
 using Table = device::Prepared<rns::ModUp>;
 
 // Rings of one pass and of two, rows of every length but the longest, digits of 1 to 12 limbs.
-std::vector<ChainCase> chain_cases() {
+std::vector<ChainCase> form_cases() {
   return {{"small ring", 7, toy_chain(2, 5, 2), 0, 5, 2, {}},
           {"cut digits", 10, toy_chain(4, 43, 12), 3, 34, 1, {3, 0, 0, 1}},
           {"later digits", 11, toy_chain(2, 9, 3), 4, 11, 3, {1, 2, 1, 0}},
@@ -30,18 +30,14 @@ std::vector<ChainCase> chain_cases() {
           {"large ring", 15, toy_chain(2, 3, 2), 1, 4, 1, {}}};
 }
 
-TestPoly input(const ring::Ring& ring, Rng& rng, const ChainCase& s, u32 components,
-               const LimbSet& limbs) {
+TestPoly random_or_top(const ring::Ring& ring, Rng& rng, const ChainCase& s, u32 components,
+                       const LimbSet& limbs) {
   auto p = random_poly(ring, rng, s.shape(components), limbs, Domain::eval, s.pad);
   if (s.batch == 1) fill_canonical(p, ring, rng, Fill::top);
   return p;
 }
 TestPoly output(Rng& rng, const ChainCase& s) {
   return garbage_poly(rng, s.shape(2), s.extended(), Domain::eval, s.pad);
-}
-TestPoly switching_key(const ring::Ring& ring, Rng& rng, const ChainCase& s) {
-  return random_poly(ring, rng, {s.log_n, 2, s.chain.digits()},
-                     LimbSet::range(0, ring.prime_count()), Domain::eval);
 }
 Table prepared(const Context& c, const ChainCase& s) {
   return c.kernels->prepare(
@@ -89,7 +85,7 @@ void rotated_apart(Ctx& c, const V& v, const Table& table, const ChainCase& s, c
 
 TEST_P(KeySwitchForms, Rotated) {
   Rng rng = test_rng();
-  for (const auto& s : chain_cases()) {
+  for (const auto& s : form_cases()) {
     SCOPED_TRACE(s.name);
     auto pair = make_pair(device_, s.log_n, s.chain.primes);
     const Table in_candidate = prepared(pair.candidate, s),
@@ -99,9 +95,9 @@ TEST_P(KeySwitchForms, Rotated) {
       const LimbSet limbs = r.whole ? s.extended() : s.window();
       const LimbScalars factor = random_scalars(pair.ring(), rng, limbs, r.real);
       const std::vector<TestPoly> polys{
-          r.add ? input(pair.ring(), rng, s, 2, s.extended()) : output(rng, s),
-          input(pair.ring(), rng, s, 1, s.window()), switching_key(pair.ring(), rng, s),
-          input(pair.ring(), rng, s, std::max(r.addend, 1u), limbs)};
+          r.add ? random_or_top(pair.ring(), rng, s, 2, s.extended()) : output(rng, s),
+          random_or_top(pair.ring(), rng, s, 1, s.window()), switching_key(pair.ring(), rng, s),
+          random_or_top(pair.ring(), rng, s, std::max(r.addend, 1u), limbs)};
       const auto with = [&](const auto& f) {
         return [&, f](Ctx& c, const V& v) {
           const ConstView addend = v[3];
@@ -166,7 +162,7 @@ void product_apart(Ctx& c, const V& v, const ConstView& b, const Table& table, c
 
 TEST_P(KeySwitchForms, Product) {
   Rng rng = test_rng();
-  for (const auto& s : chain_cases()) {
+  for (const auto& s : form_cases()) {
     SCOPED_TRACE(s.name);
     auto pair = make_pair(device_, s.log_n, s.chain.primes);
     const Table in_candidate = prepared(pair.candidate, s),
@@ -178,12 +174,12 @@ TEST_P(KeySwitchForms, Product) {
                        p.components));
       const LimbScalars constant = random_scalars(pair.ring(), rng, s.window(), false);
       std::vector<LimbScalars> factors;
-      std::vector<TestPoly> polys{output(rng, s), input(pair.ring(), rng, s, 2, s.window()),
-                                  input(pair.ring(), rng, s, 2, s.window()),
+      std::vector<TestPoly> polys{output(rng, s), random_or_top(pair.ring(), rng, s, 2, s.window()),
+                                  random_or_top(pair.ring(), rng, s, 2, s.window()),
                                   switching_key(pair.ring(), rng, s)};
       for (u32 i = 0; i < p.addends; ++i) {
         factors.push_back(random_scalars(pair.ring(), rng, s.window(), p.real));
-        polys.push_back(input(pair.ring(), rng, s, p.components, s.window()));
+        polys.push_back(random_or_top(pair.ring(), rng, s, p.components, s.window()));
       }
       const auto with = [&](const auto& f) {
         return [&, f](Ctx& c, const V& v) {
@@ -267,7 +263,7 @@ void divided_apart(Ctx& c, const V& v, const Table& table,
 TEST_P(KeySwitchForms, Divided) {
   Rng rng = test_rng();
   u32 turn = 0;  // every kind of switch with both divisions, in different rings
-  for (const auto& s : chain_cases()) {
+  for (const auto& s : form_cases()) {
     SCOPED_TRACE(s.name);
     auto pair = make_pair(device_, s.log_n, s.chain.primes);
     const Table in_candidate = prepared(pair.candidate, s),
@@ -283,11 +279,11 @@ TEST_P(KeySwitchForms, Divided) {
       const auto divide_candidate = divide(pair.candidate),
                  divide_reference = divide(pair.reference);
       const std::vector<TestPoly> polys{garbage_poly(rng, s.shape(2), left, Domain::eval, s.pad),
-                                        input(pair.ring(), rng, s, 2, s.window()),
-                                        input(pair.ring(), rng, s, 2, s.window()),
+                                        random_or_top(pair.ring(), rng, s, 2, s.window()),
+                                        random_or_top(pair.ring(), rng, s, 2, s.window()),
                                         switching_key(pair.ring(), rng, s),
-                                        input(pair.ring(), rng, s, 2, s.window()),
-                                        input(pair.ring(), rng, s, 2, left)};
+                                        random_or_top(pair.ring(), rng, s, 2, s.window()),
+                                        random_or_top(pair.ring(), rng, s, 2, left)};
       for (const Division& d : divisions(rng, u64(2) << s.log_n)) {
         if ((++turn % 2 == 0) == rescales) continue;
         SCOPED_TRACE(cat(d.name, ", ", left.size(), " limbs left"));
@@ -316,10 +312,11 @@ void check_large(const std::shared_ptr<device::Device>& device, Rng& rng, const 
   const u64 element = rng() % (u64(2) << s.log_n) | 1;
   const LimbScalars lift = random_scalars(*context.ring, rng, s.window(), true);
   const std::vector<LimbScalars> factors{random_scalars(*context.ring, rng, s.window(), true)};
-  const std::vector<TestPoly> polys{
-      input(*context.ring, rng, s, 2, s.extended()), input(*context.ring, rng, s, 2, s.window()),
-      input(*context.ring, rng, s, 2, s.window()), switching_key(*context.ring, rng, s),
-      input(*context.ring, rng, s, 3, s.window())};
+  const std::vector<TestPoly> polys{random_or_top(*context.ring, rng, s, 2, s.extended()),
+                                    random_or_top(*context.ring, rng, s, 2, s.window()),
+                                    random_or_top(*context.ring, rng, s, 2, s.window()),
+                                    switching_key(*context.ring, rng, s),
+                                    random_or_top(*context.ring, rng, s, 3, s.window())};
   const auto both = [&](const auto& f) {
     const auto run = [&](auto& k, Ctx& c, const V& v) { f(k, c, v); };
     const auto got = run_on(context, polys, [&](Ctx& c, const V& v) { run(*c.kernels, c, v); });

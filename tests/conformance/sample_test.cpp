@@ -2,6 +2,7 @@
 #include "support/chains.h"
 #include "support/devices.h"
 #include "support/same.h"
+#include "support/seeds.h"
 
 namespace crenel::test {
 namespace {
@@ -12,24 +13,18 @@ CRENEL_POLY_SUITE(Sample);
 using Ctx = Context;
 using V = Views;
 
-const ShapeCase kShapes[] = {
+const ShapeCase kSampleShapes[] = {
     {"one limb", 10, 1, 1, 0, 1, {}},    {"window", 11, 2, 3, 3, 5, {2, 1, 0, 1}},
     {"many limbs", 10, 1, 1, 0, 25, {}}, {"components", 12, 3, 1, 1, 3, {}},
     {"largest", 17, 1, 1, 1, 2, {}},
 };
-
-random::Seed random_seed(Rng& rng) {
-  random::Seed seed;
-  for (auto& byte : seed) byte = static_cast<u8>(rng());
-  return seed;
-}
 
 using Sampler = void (device::PolyKernels::*)(device::Stream&, const PolyView<u32>&,
                                               const random::Seed&, random::Nonce);
 
 void check(const std::shared_ptr<device::Device>& device, Sampler sampler, Domain domain) {
   Rng rng = test_rng();
-  for (const auto& s : kShapes) {
+  for (const auto& s : kSampleShapes) {
     auto pair = make_pair(device, s.log_n, mixed_primes(s.log_n, 25));
     const random::Seed seed = random_seed(rng);
     // The serial's low word overflows between two polynomials.

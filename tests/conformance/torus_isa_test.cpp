@@ -58,12 +58,12 @@ TEST_P(TorusIsa, Batches) {
   for (u32 batch = 1; batch <= 19; ++batch)
     for (TorusPlan plan : {raising_plan(5, 2, 3, 7, 17, 20), gadget_plan(5, 1, 1, 7, 1, 27, 7, 3)})
       for (const auto secret : {LweSecret::ternary, LweSecret::binary}) {
-        plan.arithmetic = Arithmetic::approx, plan.secret = secret;
+        plan.arithmetic = device::Arithmetic::approx, plan.secret = secret;
         expect_same(plan, batch, rng);
       }
   for (u32 batch = 1; batch <= 19; ++batch) {
     TorusPlan plan = gadget_plan(5, 1, 2, 7, 2, 27, 27, 1);
-    plan.arithmetic = Arithmetic::split;
+    plan.arithmetic = device::Arithmetic::split;
     expect_same(plan, batch, rng);
   }
 }
@@ -77,14 +77,15 @@ TEST_P(TorusIsa, WideNumbers) {
          {std::pair{27u, 1u}, {28u, 1u}, {26u, 1u}, {13u, 4u}, {18u, 2u}, {1u, 53u}}) {
       TorusPlan plan = gadget_plan(4, 1, 2, 7, 2, 27, base_log, digits);
       for (const auto arithmetic : kinds_of_arithmetic(plan)) {
-        if (arithmetic == Arithmetic::split && base_log == 1) continue;  // digits have one bit
+        if (arithmetic == device::Arithmetic::split && base_log == 1)
+          continue;  // digits have one bit
         plan.arithmetic = arithmetic;
         expect_same(plan, 12, rng, key);
       }
     }
   for (const u32 log_modulus : {1u, 2u, 21u, 22u}) {
     TorusPlan plan = raising_plan(4, 1, 2, 7, log_modulus, 28);
-    plan.arithmetic = Arithmetic::approx;
+    plan.arithmetic = device::Arithmetic::approx;
     expect_same(plan, 3, rng);
   }
 }

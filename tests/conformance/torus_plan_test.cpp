@@ -89,13 +89,13 @@ TEST(TorusPlan, SplitIsForGadgetsOfTwoPrimes) {
   for (TorusPlan plan :
        {gadget_plan(600, 1, 1, 11, 2, 25, 25, 1), gadget_plan(1305, 1, 16, 11, 2, 27, 27, 1),
         gadget_plan(6, 1, 1, 7, 2, 27, 1, 53), gadget_plan(6, 1, 1, 3, 2, 8, 3, 1)}) {
-    plan.arithmetic = Arithmetic::split;
+    plan.arithmetic = device::Arithmetic::split;
     EXPECT_NO_THROW(device::check(plan)) << describe(plan);
   }
   for (TorusPlan plan :
        {raising_plan(656, 3, 5, 9, 17, 20), raising_plan(6, 1, 1, 11, 22, 26),
         gadget_plan(556, 1, 1, 10, 1, 27, 7, 3), gadget_plan(556, 1, 16, 11, 1, 25, 4, 6)}) {
-    plan.arithmetic = Arithmetic::split;
+    plan.arithmetic = device::Arithmetic::split;
     expect_refused("arithmetic", [&] { device::check(plan); });
   }
 }
@@ -110,10 +110,10 @@ TEST(TorusPlan, PiecesAreHalvesOfTheWidestDigit) {
                                               {5u, 9u, 5u},
                                               {1u, 53u, 1u}}) {
     TorusPlan plan = gadget_plan(6, 1, 1, 7, 2, 27, base_log, digits);
-    plan.arithmetic = Arithmetic::split;
+    plan.arithmetic = device::Arithmetic::split;
     EXPECT_EQ(device::piece_log(plan), log) << describe(plan);
     EXPECT_EQ(plan.operands(), 2 * digits);
-    plan.arithmetic = Arithmetic::exact;
+    plan.arithmetic = device::Arithmetic::exact;
     EXPECT_EQ(plan.operands(), digits);
   }
 }
@@ -123,7 +123,7 @@ TEST(TorusPlan, RefusesApproxBeyondDoubles) {
   for (const u32 log_modulus : {46u, 54u}) {
     TorusPlan plan = raising_plan(6, 1, 1, 10, log_modulus, 28);
     EXPECT_NO_THROW(device::check(plan));
-    plan.arithmetic = Arithmetic::approx;
+    plan.arithmetic = device::Arithmetic::approx;
     expect_refused("modulus", [&] { device::check(plan); });
   }
 }

@@ -67,12 +67,12 @@ TEST_P(TorusRotate, Batches) {
 TEST_P(TorusRotate, Outputs) {
   Rng rng = test_rng();
   TorusPlan split = gadget_plan(6, 1, 1, 6, 2, 27, 27, 1);
-  split.arithmetic = Arithmetic::split;
+  split.arithmetic = device::Arithmetic::split;
   for (TorusPlan plan : {raising_plan(6, 2, 1, 6, 17, 20), raising_plan(6, 1, 3, 5, 17, 20),
                          gadget_plan(6, 1, 1, 7, 1, 27, 7, 3), gadget_plan(6, 2, 2, 6, 1, 27, 7, 3),
                          gadget_plan(6, 1, 1, 10, 2, 25, 25, 1), split})
     for (const auto arithmetic : kinds_of_arithmetic(plan)) {
-      if (plan.arithmetic != Arithmetic::split) plan.arithmetic = arithmetic;
+      if (plan.arithmetic != device::Arithmetic::split) plan.arithmetic = arithmetic;
       auto in = rotation_input(plan, 3, 2, true, rng);
       for (const u32 outputs : {1u, 2u, 4u, 16u, plan.ring_dim()}) {
         SCOPED_TRACE(cat(outputs, " outputs"));
@@ -87,7 +87,7 @@ TEST_P(TorusRotate, CiphertextModuli) {
   Rng rng = test_rng();
   for (const u32 log_q : {1u, 4u, 7u, 8u, 9u, 14u, 32u}) {
     TorusPlan split = gadget_plan(20, 1, 1, 6, 2, 27, 27, 1);
-    split.arithmetic = Arithmetic::split;
+    split.arithmetic = device::Arithmetic::split;
     for (TorusPlan plan :
          {raising_plan(20, 1, 1, 6, 17, 20), gadget_plan(20, 1, 1, 6, 1, 27, 7, 3), split}) {
       plan.log_lwe_modulus = log_q;
@@ -116,17 +116,18 @@ TEST_P(TorusRotate, Decompositions) {
   Rng rng = test_rng();
   for (const auto& [base_log, digits] :
        {std::pair{1u, 1u}, {1u, 26u}, {2u, 13u}, {9u, 2u}, {13u, 2u}, {26u, 1u}, {4u, 3u}})
-    for (const auto arithmetic : {Arithmetic::exact, Arithmetic::approx}) {
+    for (const auto arithmetic : {device::Arithmetic::exact, device::Arithmetic::approx}) {
       TorusPlan plan = gadget_plan(6, 1, 1, 7, 1, 27, base_log, digits);
       plan.arithmetic = arithmetic;
       expect_same(plan, rotation_input(plan, 2, 1, false, rng));
     }
   for (const auto& [base_log, digits] :
        {std::pair{1u, 1u}, {5u, 10u}, {18u, 2u}, {27u, 1u}, {53u, 1u}})
-    for (const auto arithmetic : {Arithmetic::exact, Arithmetic::approx, Arithmetic::split}) {
+    for (const auto arithmetic :
+         {device::Arithmetic::exact, device::Arithmetic::approx, device::Arithmetic::split}) {
       TorusPlan plan = gadget_plan(6, 1, 1, 7, 2, 27, base_log, digits);
       // wider last digits leave no room for the double-precision quotient
-      if (arithmetic == Arithmetic::approx && (digits == 1 && base_log != 27)) continue;
+      if (arithmetic == device::Arithmetic::approx && (digits == 1 && base_log != 27)) continue;
       plan.arithmetic = arithmetic;
       expect_same(plan, rotation_input(plan, 2, 1, false, rng));
     }
@@ -185,7 +186,7 @@ TEST_P(TorusRotate, Tables) {
 TEST_P(TorusRotate, KeyInPieces) {
   Rng rng = test_rng();
   TorusPlan split = gadget_plan(7, 1, 1, 7, 2, 27, 27, 1);
-  split.arithmetic = Arithmetic::split;
+  split.arithmetic = device::Arithmetic::split;
   for (const TorusPlan& plan :
        {raising_plan(7, 1, 2, 7, 17, 20), gadget_plan(7, 1, 1, 7, 2, 25, 25, 1), split}) {
     const TorusWorld world(device_, plan);
@@ -218,7 +219,7 @@ TEST_P(TorusRotate, LargeRings) {
 TEST_P(TorusRotate, SplitBatches) {
   Rng rng = test_rng();
   TorusPlan plan = gadget_plan(3, 1, 1, 11, 2, 27, 27, 1);
-  plan.arithmetic = Arithmetic::split;
+  plan.arithmetic = device::Arithmetic::split;
   for (u32 batch = 1; batch <= 9; ++batch)
     expect_same(plan, rotation_input(plan, batch, 2, true, rng));
 }

@@ -69,7 +69,7 @@ double measured_error(TorusPlan plan, Rng& rng) {
   const u32 batch = 8;
   const auto in = rotation_input(plan, batch, 2, true, rng);
   const auto found = TorusWorld(device::make_ref_device(), plan).blind_rotate(in);
-  plan.arithmetic = Arithmetic::exact;
+  plan.arithmetic = device::Arithmetic::exact;
   const auto exact = TorusWorld(device::make_ref_device(), plan).blind_rotate(in);
   const double unit = static_cast<double>(plan.modulus) /
                       std::ldexp(1.0, static_cast<int>(plan.log_switch_modulus));
@@ -107,9 +107,9 @@ TEST(TorusError, ModelMeetsMeasurement) {
   for (const u32 log_n : {5u, 8u, 10u}) {
     for (const auto& [bits, base_log, digits] :
          {std::tuple{25u, 25u, 1u}, {27u, 18u, 2u}, {27u, 27u, 1u}})
-      for (const auto arithmetic : {Arithmetic::approx, Arithmetic::split}) {
+      for (const auto arithmetic : {device::Arithmetic::approx, device::Arithmetic::split}) {
         // 15: as many rows as bodies make; 3 take less time
-        const u32 slots = arithmetic == Arithmetic::approx ? 15 : 3;
+        const u32 slots = arithmetic == device::Arithmetic::approx ? 15 : 3;
         TorusPlan plan = fine_gadget_plan(slots, log_n, bits, base_log, digits);
         plan.arithmetic = arithmetic;
         expect_model(plan, rng);
@@ -117,12 +117,12 @@ TEST(TorusError, ModelMeetsMeasurement) {
     if (log_n == 5) continue;                      // too few words for so rare differences
     const u32 log_modulus = log_n == 8 ? 22 : 21;  // the largest that check() allows
     TorusPlan plan = raising_plan(1, 1, 15, log_n, log_modulus, 26);
-    plan.arithmetic = Arithmetic::approx;
+    plan.arithmetic = device::Arithmetic::approx;
     plan.log_switch_modulus = log_modulus, plan.switch_digits = 8;
     expect_model(plan, rng);
   }
   TorusPlan g4 = fine_gadget_plan(1, 11, 27, 27, 1);
-  g4.arithmetic = Arithmetic::split;
+  g4.arithmetic = device::Arithmetic::split;
   expect_model(g4, rng);
 }
 

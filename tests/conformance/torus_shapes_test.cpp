@@ -59,8 +59,8 @@ TEST_P(TorusShapes, Raising) {
                                                {1u, 2u, 11u},
                                                {1u, 1u, 12u}})
     for (const auto& [log_modulus, bits] : {std::pair{17u, 20u}, {22u, 26u}})
-      for (const auto arithmetic : {Arithmetic::approx, Arithmetic::exact}) {
-        if (arithmetic == Arithmetic::exact && (log_n != 9 || log_modulus != 17)) continue;
+      for (const auto arithmetic : {device::Arithmetic::approx, device::Arithmetic::exact}) {
+        if (arithmetic == device::Arithmetic::exact && (log_n != 9 || log_modulus != 17)) continue;
         TorusPlan plan = raising_plan(3, glwe_dim, slots, log_n, log_modulus, bits);
         plan.arithmetic = arithmetic;
         plan.log_switch_modulus = log_modulus, plan.switch_digits = 4;

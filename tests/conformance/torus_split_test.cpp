@@ -132,7 +132,7 @@ class SplitRotation final : public Schoolbook {
 TorusPlan split_plan(u32 lwe_dim, u32 glwe_dim, u32 slots, u32 log_n, u32 bits, u32 base_log,
                      u32 digits) {
   TorusPlan plan = gadget_plan(lwe_dim, glwe_dim, slots, log_n, 2, bits, base_log, digits);
-  plan.arithmetic = Arithmetic::split;
+  plan.arithmetic = device::Arithmetic::split;
   plan.log_switch_modulus = 40, plan.switch_digits = 8;  // shows as much of Q as there is
   return plan;
 }
@@ -160,7 +160,7 @@ class TorusSplitMeaning : public DeviceTest {
   void expect_exact(TorusPlan plan, const RotationInput& in) const {
     SCOPED_TRACE(describe(plan));
     const auto split = TorusWorld(device_, plan).blind_rotate(in);
-    plan.arithmetic = Arithmetic::exact;
+    plan.arithmetic = device::Arithmetic::exact;
     ASSERT_EQ(first_difference(split, TorusWorld(device_, plan).blind_rotate(in)), "");
   }
 };

@@ -13,7 +13,7 @@ using Ctx = Context;
 using V = Views;
 
 // Every log N; many shapes where ref is quick, few where it is not.
-const ShapeCase kShapes[] = {
+const ShapeCase kTransformShapes[] = {
     {"2^10", 10, 1, 1, 0, 4, {}},
     {"2^10 many limbs", 10, 2, 3, 0, 23, {}},
     {"2^10 window", 10, 3, 3, 2, 5, {2, 2, 1, 1}},
@@ -49,7 +49,7 @@ void check_both(Pair& pair, Rng& rng, const ShapeCase& s, Fill fill) {
 
 TEST_P(Transform, EverySize) {
   Rng rng = test_rng();
-  for (const auto& s : kShapes) {
+  for (const auto& s : kTransformShapes) {
     auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, s.log_n <= 13 ? 26 : 6));
     check_both(pair, rng, s, Fill::random);
   }
@@ -57,7 +57,7 @@ TEST_P(Transform, EverySize) {
 
 TEST_P(Transform, SpecialValues) {
   Rng rng = test_rng();
-  for (const auto& s : kShapes) {
+  for (const auto& s : kTransformShapes) {
     if (s.log_n > 12 && s.log_n != 16) continue;
     auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, s.log_n <= 13 ? 26 : 6));
     for (const Fill fill : {Fill::zero, Fill::top, Fill::alternating, Fill::periodic})
@@ -76,7 +76,7 @@ TEST_P(Transform, LargestPrimes) {
 
 TEST_P(Transform, InPlace) {
   Rng rng = test_rng();
-  for (const auto& s : kShapes) {
+  for (const auto& s : kTransformShapes) {
     SCOPED_TRACE(s.name);
     auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, s.log_n <= 13 ? 26 : 6));
     // On the largest rings the candidate's round trip alone stands for a comparison with slow ref.
@@ -99,7 +99,7 @@ TEST_P(Transform, InPlace) {
 
 TEST_P(Transform, Automorphism) {
   Rng rng = test_rng();
-  for (const auto& s : kShapes) {
+  for (const auto& s : kTransformShapes) {
     auto pair = make_pair(device_, s.log_n, mixed_primes(s.log_n, s.log_n <= 13 ? 26 : 6));
     const u64 two_n = u64(2) << s.log_n;
     for (const u64 element : {u64(1), u64(5), u64(25), two_n - 1, u64(3), rng() % two_n | 1})

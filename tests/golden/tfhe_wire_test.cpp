@@ -18,7 +18,7 @@ using tfhe::Gate;
 using Numbers = std::vector<i64>;
 
 /// Secrets and messages of the files, by name.
-std::map<std::string, Numbers> expected() {
+std::map<std::string, Numbers> expected_numbers() {
   const Bytes bytes = read_bytes(wire_folder() / "tfhe_expected.txt");
   std::istringstream lines(std::string(bytes.begin(), bytes.end()));
   std::map<std::string, Numbers> out;
@@ -58,7 +58,7 @@ class TfheWire : public DeviceTest {
 };
 
 TEST_P(TfheWire, CiphertextsOfAnotherClientDecrypt) {
-  auto want = expected();
+  auto want = expected_numbers();
   const auto one = context(1), two = context(2);
   const auto left = tfhe::ciphertext_from_bytes(one, wire_file("tfhe_left"));
   EXPECT_EQ(decrypted(left, {want["lwe"]}), want["left"]);
@@ -69,7 +69,7 @@ TEST_P(TfheWire, CiphertextsOfAnotherClientDecrypt) {
 }
 
 TEST_P(TfheWire, TheSecretKeyOfAnotherClientDecrypts) {
-  auto want = expected();
+  auto want = expected_numbers();
   const auto one = context(1);
   const auto client = tfhe::Client::import_secret_key(one, wire_file("tfhe_secret_key"));
   const auto left = tfhe::ciphertext_from_bytes(one, wire_file("tfhe_left"));
@@ -88,7 +88,7 @@ TEST_P(TfheWire, TheSecretKeyOfAnotherClientDecrypts) {
 }
 
 TEST_P(TfheWire, GatesUnderTheKeysOfAnotherClient) {
-  auto want = expected();
+  auto want = expected_numbers();
   const auto one = context(1);
   const auto keys = tfhe::evaluation_keys_from_bytes(one, wire_file("tfhe_evaluation_keys"));
   const auto ev = one.evaluator(keys);

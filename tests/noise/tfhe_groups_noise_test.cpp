@@ -9,9 +9,8 @@
 namespace crenel::tfhe {
 namespace {
 
+using test::kErrorStd;
 using test::Messages;
-
-constexpr double kErrorStd = 3.2403703492039301;  // sqrt(10.5)
 
 struct Moments {
   double mean = 0, variance = 0;

@@ -14,9 +14,8 @@
 namespace crenel::tfhe {
 namespace {
 
+using test::kErrorStd;
 using test::Messages;
-
-constexpr double kErrorStd = 3.2403703492039301;  // sqrt(10.5)
 
 struct Set {
   const char* name;

@@ -23,6 +23,15 @@ inline ckks::Client seeded_client(const ckks::Context& context, u64 seed) {
                                context.params().spec().hamming_weight)}));
 }
 
+/// A message ratio of 5 bits, and what `set` makes of the options.
+template <class F>
+circuits::BootstrapOptions boot_options(F set) {
+  circuits::BootstrapOptions options;
+  options.message_ratio = 5;
+  set(options);
+  return options;
+}
+
 struct BootWorld {
   BootWorld(const char* params, const std::string& device, u64 seed)
       : context(ckks::Params::preset(params, true), device), client(seeded_client(context, seed)) {}

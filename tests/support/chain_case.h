@@ -35,4 +35,10 @@ inline ChainCase drawn_case(Rng& rng) {
   return s;
 }
 
+/// A switching key of the whole chain.
+inline TestPoly switching_key(const ring::Ring& ring, Rng& rng, const ChainCase& s) {
+  return random_poly(ring, rng, {s.log_n, 2, s.chain.digits()},
+                     LimbSet::range(0, ring.prime_count()), Domain::eval);
+}
+
 }  // namespace crenel::test

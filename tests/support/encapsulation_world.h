@@ -3,10 +3,14 @@
 #pragma once
 
 #include "ckks/objects.h"
+#include "random/samplers.h"
 #include "rlwe/encapsulation.h"
 #include "support/ckks_world.h"
 
 namespace crenel::test {
+
+/// Of each coefficient of an encryption's error.
+inline constexpr double kErrorVariance = random::kErrorPairs / 2.0;
 
 inline random::SecretSource fixed_source(u8 first) {
   random::Seed seed{};

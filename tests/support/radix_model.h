@@ -15,6 +15,9 @@ using tfhe::radix::Blocks;
 using tfhe::radix::Circuit;
 using tfhe::radix::Sum;
 
+inline constexpr tfhe::radix::Form kEveryForm[] = {
+    tfhe::radix::Form::lean, tfhe::radix::Form::middle, tfhe::radix::Form::fast};
+
 /// inputs[i]: messages of the circuit's input i, one per integer.
 class RadixModel {
  public:

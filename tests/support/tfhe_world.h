@@ -19,6 +19,9 @@ namespace crenel::test {
 
 using Messages = std::vector<u64>;
 
+/// Of an encryption's error, on the integers of the ciphertext.
+inline constexpr double kErrorStd = 3.2403703492039301;  // sqrt(10.5)
+
 /// The evaluator refuses no failure probability: toys fail.
 struct TfheWorld {
   TfheWorld(const tfhe::Params& params, const std::string& device, bool packing)

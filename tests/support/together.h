@@ -12,6 +12,9 @@
 
 namespace crenel::test {
 
+/// Of a test that needs no other number.
+inline constexpr u64 kThreads = 8;
+
 /// job(t) for t in [0, threads), each in a thread.
 template <class Job>
 void together(u64 threads, const Job& job) {

@@ -15,7 +15,6 @@
 
 namespace crenel::test {
 
-using device::Arithmetic;
 using device::LweSecret;
 using device::NoisePath;
 using device::TorusPlan;
@@ -68,7 +67,7 @@ inline TorusPlan group_plan(u32 group, u32 steps, u32 glwe_dim, u32 log_n, u32 l
                             u32 bits) {
   TorusPlan plan = raising_plan(group * steps, glwe_dim, 1, log_n, log_modulus, bits);
   plan.group = group;
-  plan.secret = LweSecret::binary, plan.arithmetic = Arithmetic::approx;
+  plan.secret = LweSecret::binary, plan.arithmetic = device::Arithmetic::approx;
   plan.log_lwe_modulus = log_modulus;
   plan.log_switch_modulus = std::min(log_modulus, log_n + 9);
   plan.switch_base_log = 2, plan.switch_digits = plan.log_switch_modulus / 2;
@@ -82,10 +81,11 @@ inline TorusPlan packed_plan(TorusPlan plan, u32 slots, bool differences) {
 }
 
 /// Every arithmetic that a plan of this shape has.
-inline std::vector<Arithmetic> kinds_of_arithmetic(const TorusPlan& plan) {
-  std::vector<Arithmetic> out{Arithmetic::exact, Arithmetic::approx};
+inline std::vector<device::Arithmetic> kinds_of_arithmetic(const TorusPlan& plan) {
+  std::vector<device::Arithmetic> out{device::Arithmetic::exact, device::Arithmetic::approx};
   // whole digits give exact products modulo one prime
-  if (plan.path == NoisePath::gadget && plan.primes.size() == 2) out.push_back(Arithmetic::split);
+  if (plan.path == NoisePath::gadget && plan.primes.size() == 2)
+    out.push_back(device::Arithmetic::split);
   return out;
 }
 

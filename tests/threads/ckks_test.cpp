@@ -12,6 +12,7 @@ namespace {
 
 using circuits::BootstrapOptions;
 using circuits::Bootstrapper;
+using test::kThreads;
 using test::together;
 using test::Values;
 
@@ -20,8 +21,6 @@ class ThreadsCkks : public test::SchemeTest {
   int rounds() const { return exhaustive() ? 6 : 1; }
 };
 CRENEL_DEVICE_SUITE(ThreadsCkks);
-
-constexpr u64 kThreads = 8;
 
 TEST_P(ThreadsCkks, OneEvaluatorAndOneClient) {
   auto& w = world("s40");

@@ -11,9 +11,8 @@
 namespace crenel::device {
 namespace {
 
+using test::kThreads;
 using test::together;
-
-constexpr u64 kThreads = 8;
 
 /// A device of host memory whose streams record, as a GPU's do: what the recording thread queues
 /// runs at a launch, and is stated to accounts.

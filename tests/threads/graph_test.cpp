@@ -5,6 +5,7 @@
 namespace crenel::ckks {
 namespace {
 
+using test::kThreads;
 using test::Values;
 
 class ThreadsGraph : public test::SchemeTest {
@@ -12,8 +13,6 @@ class ThreadsGraph : public test::SchemeTest {
   u64 rounds() const { return exhaustive() ? 100 : 10; }
 };
 CRENEL_FAST_DEVICE_SUITE(ThreadsGraph);
-
-constexpr u64 kThreads = 8;
 
 std::vector<Ciphertext> circuit(const Evaluator& ev, std::span<const Ciphertext> in) {
   std::vector<Ciphertext> out;

@@ -6,13 +6,12 @@
 namespace crenel::tfhe {
 namespace {
 
+using test::kThreads;
 using test::Messages;
 using test::together;
 
 class ThreadsTfhe : public test::DeviceTest {};
 CRENEL_DEVICE_SUITE(ThreadsTfhe);
-
-constexpr u64 kThreads = 8;
 
 TEST_P(ThreadsTfhe, OneEvaluatorAndItsCaches) {
   const Context context(test::tfhe_params("padded"), device_);

@@ -30,8 +30,14 @@ from runner.ctests import run as _ctest
 from runner.shell import ROOT, Stop, remember, run, run_logged, say, stage, together
 
 Lane = Callable[[Counts], None]
-# The library is optimised, the tests themselves compile in two thirds of the time; their common headers once.
-TESTS = {"CRENEL_BUILD_TESTS": "ON", "CRENEL_TEST_OPTIONS": "-O1", "CRENEL_PRECOMPILE_TESTS": "ON"}
+# The library is optimised, the tests themselves compile in two thirds of the time; their common headers once,
+# and several files at a time.
+TESTS = {
+    "CRENEL_BUILD_TESTS": "ON",
+    "CRENEL_TEST_OPTIONS": "-O1",
+    "CRENEL_PRECOMPILE_TESTS": "ON",
+    "CRENEL_UNITY_TESTS": "ON",
+}
 TIDY_SECONDS = 60
 SHARES = 4  # of the Python tests, on few cores
 SANITIZER_ENV = {

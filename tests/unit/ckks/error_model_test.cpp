@@ -12,8 +12,6 @@ using test::Complex;
 using test::expect_error;
 using test::Values;
 
-constexpr const char* kSet = "s40";
-
 /// Inputs with |slot| <= 1 that an adversary may like.
 enum class Input { uniform, constant, alternating, one_slot, few, rotated };
 constexpr Input kInputs[] = {Input::uniform,  Input::constant, Input::alternating,
@@ -97,11 +95,11 @@ Clear operator*(const Clear& a, Complex b) { return a * Clear{Values(a.v.size(),
 Clear operator+(const Clear& a, const Values& b) { return a + Clear{b}; }
 Clear operator*(const Clear& a, const Values& b) { return a * Clear{b}; }
 
-struct Error {
+struct MeasuredError {
   double rms = 0.0, max = 0.0, largest = 0.0;
 };
-Error error_of(const Values& found, const Values& exact) {
-  Error e;
+MeasuredError error_of(const Values& found, const Values& exact) {
+  MeasuredError e;
   for (u64 i = 0; i < found.size(); ++i) {
     const double d = std::abs(found[i] - exact[i]);
     e.rms += d * d / static_cast<double>(found.size());
@@ -114,7 +112,7 @@ Error error_of(const Values& found, const Values& exact) {
 
 class CkksErrorModel : public test::SchemeTest {
  protected:
-  test::World& w() { return world(kSet); }
+  test::World& w() { return world("s40"); }
   ErrorModel model() { return ErrorModel(w().params()); }
 
   /// The circuit on every kind of input: bounds hold. The smallest ratio of bound and error, in
@@ -142,7 +140,7 @@ class CkksErrorModel : public test::SchemeTest {
       EXPECT_NEAR(found.scale() / bound.scale(), 1.0, 1e-12);
       EXPECT_EQ(found.slots(), bound.slots());
       EXPECT_EQ(found.ciphertext().metadata().real, bound.meta.real);
-      const Error e =
+      const MeasuredError e =
           error_of(w().client.decrypt(found.ciphertext()), circuit(Clear{x}, Clear{y}).v);
       EXPECT_LE(e.rms, bound.rms) << static_cast<int>(kind);
       EXPECT_LE(e.max, bound.max) << static_cast<int>(kind);
@@ -260,7 +258,7 @@ TEST_P(CkksErrorModel, DependentErrorsAreAddedInFull) {
     c = w().ev.add(c, one);
     bound = m.add(bound, single);
   }
-  const Error e = error_of(w().client.decrypt(c), Values(w().slots(), 16.0));
+  const MeasuredError e = error_of(w().client.decrypt(c), Values(w().slots(), 16.0));
   EXPECT_LE(e.rms, bound.rms);
   EXPECT_GT(e.rms, 2.0 * std::sqrt(bound.variance));
 }
@@ -273,7 +271,7 @@ TEST_P(CkksErrorModel, PublicKeysAndUnusualScales) {
     const Values v = make_input(Input::uniform, rng, slots, false);
     const ErrorBound bound = m.input(1.0, false, 3u, 0x1p45, slots, Encryption::public_key);
     const Ciphertext c = key.encrypt(w().context.encode(v, 3u, 0x1p45, slots));
-    const Error e = error_of(w().client.decrypt(c), v);
+    const MeasuredError e = error_of(w().client.decrypt(c), v);
     EXPECT_LE(e.rms, bound.rms);
     EXPECT_LE(e.max, bound.max);
     EXPECT_LT(std::log2(bound.rms / e.rms), 6.0);

@@ -14,8 +14,6 @@ using test::Complex;
 using test::expect_error;
 using test::Values;
 
-constexpr const char* kSet = "s40";
-
 double largest(const Values& v) {
   double m = 0.0;
   for (const Complex& x : v) m = std::max(m, std::abs(x));
@@ -52,7 +50,7 @@ TEST_P(CkksMagnitude, MaxValueIsHalfTheModulusLessTheRoomForErrors) {
 }
 
 TEST_P(CkksMagnitude, EveryOperationsBoundHolds) {
-  auto& w = world(kSet);
+  auto& w = world("s40");
   auto rng = test::test_rng();
   const double bx = std::uniform_real_distribution<>(0.5, 3.0)(rng);
   const double by = std::uniform_real_distribution<>(0.5, 3.0)(rng);
@@ -114,7 +112,7 @@ TEST_P(CkksMagnitude, EveryOperationsBoundHolds) {
 }
 
 TEST_P(CkksMagnitude, TheErrorModelHasTheSameRules) {
-  auto& w = world(kSet);
+  auto& w = world("s40");
   auto rng = test::test_rng();
   const ErrorModel m(w.params());
   const auto v = test::random_reals(rng, w.slots());
@@ -129,7 +127,7 @@ TEST_P(CkksMagnitude, TheErrorModelHasTheSameRules) {
 }
 
 TEST_P(CkksMagnitude, OverflowIsRefusedAtEveryLevelBeforeAnyWork) {
-  auto& w = world(kSet);
+  auto& w = world("s40");
   auto rng = test::test_rng();
   const Params& p = w.params();
   for (u32 l = 0; l <= p.normal_top_level(); l += exhaustive() ? 1 : 4) {
@@ -168,7 +166,7 @@ TEST_P(CkksMagnitude, OverflowIsRefusedAtEveryLevelBeforeAnyWork) {
 }
 
 TEST_P(CkksMagnitude, WhatIsUnknownStaysUnknownAndIsNotChecked) {
-  auto& w = world(kSet);
+  auto& w = world("s40");
   auto rng = test::test_rng();
   const auto v = test::random_reals(rng, w.slots());
   const Ciphertext x = w.client.encrypt(v, 1), known = encrypt(w, v, 1.0, 1);
@@ -195,7 +193,7 @@ TEST_P(CkksMagnitude, WhatIsUnknownStaysUnknownAndIsNotChecked) {
 }
 
 TEST_P(CkksMagnitude, StatedBoundsAreCheckedWithoutTellingValues) {
-  auto& w = world(kSet);
+  auto& w = world("s40");
   std::vector<double> v(2 * w.slots(), 0.5);
   v[w.slots() + 7] = -1.25;
   const auto e = expect_error<ParameterError>([&] { w.client.encrypt(v, {}, 0.0, 0, 2, 1.0); });
@@ -213,7 +211,7 @@ TEST_P(CkksMagnitude, StatedBoundsAreCheckedWithoutTellingValues) {
 }
 
 TEST_P(CkksMagnitude, GraphsTakeInputsOfAtMostTheRecordedBound) {
-  auto& w = world(kSet);
+  auto& w = world("s40");
   std::vector<Ciphertext> in;
   in.push_back(encrypt(w, {0.5}, 2.0, 1));
   Graph graph(w.ev, in, [&](std::span<const Ciphertext> x) {

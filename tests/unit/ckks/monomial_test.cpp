@@ -17,8 +17,6 @@ using test::Complex;
 using test::expect_error;
 using test::Values;
 
-constexpr const char* kSet = "s40";
-
 std::vector<u32> coefficients(const Ciphertext& c, const Context::State& state) {
   const auto& poly = c.data().poly;
   rlwe::Poly copy(poly.stream(), poly.shape(), poly.limbs(), ring::Domain::coeff);
@@ -43,7 +41,7 @@ i64 modulo(i64 power, i64 order) { return ((power % order) + order) % order; }
 class CkksMonomial : public test::SchemeTest {};
 
 TEST_P(CkksMonomial, MovesCoefficients) {
-  auto& w = world(kSet);
+  auto& w = world("s40");
   auto rng = test::test_rng();
   const i64 n = static_cast<i64>(w.params().ring_dim());
   const auto& ring = *w.context.state().ring;
@@ -74,7 +72,7 @@ TEST_P(CkksMonomial, MovesCoefficients) {
 }
 
 TEST_P(CkksMonomial, SlotsAreMultipliedByRootsAndTheirNumberIsAsSmallAsItCanBe) {
-  auto& w = world(kSet);
+  auto& w = world("s40");
   auto rng = test::test_rng();
   const i64 n = static_cast<i64>(w.params().ring_dim());
   for (const u64 slots : {w.slots(), u64(64), u64(1)}) {
@@ -107,7 +105,7 @@ TEST_P(CkksMonomial, SlotsAreMultipliedByRootsAndTheirNumberIsAsSmallAsItCanBe) 
 }
 
 TEST_P(CkksMonomial, NegationIAndComposition) {
-  auto& w = world(kSet);
+  auto& w = world("s40");
   auto rng = test::test_rng();
   const i64 n = static_cast<i64>(w.params().ring_dim());
   const Ciphertext a = w.client.encrypt(test::random_values(rng, w.slots()));
@@ -126,7 +124,7 @@ TEST_P(CkksMonomial, NegationIAndComposition) {
 }
 
 TEST_P(CkksMonomial, WhatIsKnownOfTheResult) {
-  auto& w = world(kSet);
+  auto& w = world("s40");
   auto rng = test::test_rng();
   const i64 n = static_cast<i64>(w.params().ring_dim());
   const u64 slots = 32;
@@ -149,7 +147,7 @@ TEST_P(CkksMonomial, WhatIsKnownOfTheResult) {
 }
 
 TEST_P(CkksMonomial, InARecordingAndAfterIt) {
-  auto& w = world(kSet);
+  auto& w = world("s40");
   auto rng = test::test_rng();
   const auto fresh = [&] {
     std::vector<Ciphertext> in;

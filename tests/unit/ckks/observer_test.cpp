@@ -13,12 +13,10 @@ using test::Complex;
 using test::expect_error;
 using test::Values;
 
-constexpr const char* kSet = "s40";
-
 class CkksObserver : public test::SchemeTest {};
 
 TEST_P(CkksObserver, RightResultsOfEveryOperationPassAndAreTheSameBits) {
-  auto& w = world(kSet);
+  auto& w = world("s40");
   auto rng = test::test_rng();
   const Evaluator checked = w.ev.checked(w.client);
   const auto run = [&](const Evaluator& ev, const Ciphertext& x, const Ciphertext& y,
@@ -72,7 +70,7 @@ TEST_P(CkksObserver, RightResultsOfEveryOperationPassAndAreTheSameBits) {
 }
 
 TEST_P(CkksObserver, TheFirstResultOutOfRangeIsNamedAtEveryLevel) {
-  auto& w = world(kSet);
+  auto& w = world("s40");
   auto rng = test::test_rng();
   const Evaluator checked = w.ev.checked(w.client);
   const Params& p = w.params();
@@ -109,7 +107,7 @@ TEST_P(CkksObserver, TheFirstResultOutOfRangeIsNamedAtEveryLevel) {
 }
 
 TEST_P(CkksObserver, AWrongResultIsNamed) {
-  auto& w = world(kSet);
+  auto& w = world("s40");
   const Evaluator checked = w.ev.checked(w.client);
   // The scale is claimed wrongly: a constant at this scale is another one.
   Ciphertext x = w.client.encrypt(Values(w.slots(), 0.5), 2);
@@ -130,7 +128,7 @@ TEST_P(CkksObserver, AWrongResultIsNamed) {
 }
 
 TEST_P(CkksObserver, ClientsOfOthersAreRefusedAndStreamsKept) {
-  auto& w = world(kSet);
+  auto& w = world("s40");
   const Client other = w.context.keygen();
   EXPECT_THROW(w.ev.checked(other), StateError);
   const Evaluator moved =

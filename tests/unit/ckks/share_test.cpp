@@ -16,12 +16,11 @@ using test::expect_error;
 using test::Values;
 
 /// Toys of N = 2^11 at scale 2^50: there is room for the noise.
-constexpr const char* kSet = "s50";
 constexpr Sharing kOnce{30, 1};
 
 class CkksShare : public test::SchemeTest {
  protected:
-  test::World& w() { return world(kSet); }
+  test::World& w() { return world("s50"); }
   ErrorModel model() { return ErrorModel(w().params()); }
 };
 

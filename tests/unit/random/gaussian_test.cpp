@@ -6,16 +6,12 @@
 #include <cmath>
 #include <set>
 
-#include "support/random.h"
+#include "support/seeds.h"
 
 namespace crenel::random {
 namespace {
 
-Seed random_seed(test::Rng& rng) {
-  Seed seed;
-  for (auto& b : seed) b = static_cast<u8>(rng());
-  return seed;
-}
+using test::random_seed;
 
 TEST(Gaussian, MomentsAndTails) {
   auto rng = test::test_rng();

@@ -11,6 +11,7 @@
 #include "crenel/core/error.h"
 #include "random/samplers.h"
 #include "random/sparse.h"
+#include "support/seeds.h"
 
 #if __has_include(<sodium.h>) && defined(CRENEL_HAS_SODIUM)
 #include <sodium.h>
@@ -20,18 +21,13 @@
 namespace crenel::random {
 namespace {
 
+using test::random_seed;
 using test::Rng;
 using test::test_rng;
 
 Seed counting_seed() {
   Seed seed;
   std::iota(seed.begin(), seed.end(), u8(0));
-  return seed;
-}
-
-Seed random_seed(Rng& rng) {
-  Seed seed;
-  for (auto& byte : seed) byte = static_cast<u8>(rng());
   return seed;
 }
 

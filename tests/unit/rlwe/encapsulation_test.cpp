@@ -12,7 +12,6 @@
 namespace crenel::test {
 namespace {
 
-constexpr double kErrorVariance = random::kErrorPairs / 2.0;
 /// Exceeded by one of 2^13 normal numbers with probability 2^-40.
 constexpr double kSigmas = 8.5;
 

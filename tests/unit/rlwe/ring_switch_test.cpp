@@ -12,8 +12,6 @@
 namespace crenel::test {
 namespace {
 
-constexpr double kErrorVariance = random::kErrorPairs / 2.0;
-
 class RingSwitching : public DeviceTest {};
 CRENEL_DEVICE_SUITE(RingSwitching);
 class RingSwitchingBits : public DeviceTest {};

@@ -45,8 +45,8 @@ const Files& files() {
 
 const char* const kNames[] = {"seeded", "whole", "keys", "params"};
 
-void expect_refused(const std::string& name, const Bytes& bytes, const std::string& where,
-                    const std::string& what) {
+void expect_tfhe_refused(const std::string& name, const Bytes& bytes, const std::string& where,
+                         const std::string& what) {
   try {
     files().load(name, bytes);
     ADD_FAILURE() << name << ": loaded with " << what;
@@ -67,11 +67,11 @@ TEST(TfheSerializeReject, TruncatedFiles) {
     std::vector<std::size_t> lengths{0, 7, 8, 9, whole.size() / 2, whole.size() - 1};
     for (int i = 0; i < 20; ++i) lengths.push_back(rng() % whole.size());
     for (const std::size_t length : lengths)
-      expect_refused(name, Bytes(whole.begin(), whole.begin() + static_cast<long>(length)), "",
-                     cat(length, " bytes"));
+      expect_tfhe_refused(name, Bytes(whole.begin(), whole.begin() + static_cast<long>(length)), "",
+                          cat(length, " bytes"));
     Bytes longer = whole;
     longer.push_back(0);
-    expect_refused(name, longer, "", "a byte more");
+    expect_tfhe_refused(name, longer, "", "a byte more");
   }
 }
 
@@ -82,7 +82,7 @@ TEST(TfheSerializeReject, EveryChangedByteIsNoticed) {
       Bytes bytes = files().file(name);
       const std::size_t at = rng() % bytes.size();
       bytes[at] ^= static_cast<u8>(1 + rng() % 255);
-      expect_refused(name, bytes, "", cat("byte ", at, " changed"));
+      expect_tfhe_refused(name, bytes, "", cat("byte ", at, " changed"));
     }
 }
 
@@ -122,8 +122,8 @@ TEST(TfheSerializeReject, Metadata) {
            {"params", "\"poly_size\":\"64\"", "\"poly_size\":\"4294967296\"", "'poly_size'"},
            {"params", "\"max_norm2\":\"0x", "\"max_norm2\":\"-0x", "'max_norm2'"},
            {"params", "\"padded\":\"false\"", "\"padded\":\"0\"", "'padded'"}})
-    expect_refused(e.name, edit(files().file(e.name), e.from, e.to), e.where,
-                   cat(e.from, " -> ", e.to));
+    expect_tfhe_refused(e.name, edit(files().file(e.name), e.from, e.to), e.where,
+                        cat(e.from, " -> ", e.to));
 }
 
 // log_modulus may reach Q_KS = 2^16, in which p = 4 stands elsewhere but is no less safe.
@@ -134,8 +134,10 @@ TEST(TfheSerializeReject, ModuliUpToThatOfTheKeySwitchLoad) {
 // Slots that the set cannot have are a bad file, not an unsupported request.
 TEST(TfheSerializeReject, SlotsThatTheSetDoesNotServe) {
   const Bytes lut = to_bytes(tfhe::Params::preset("lut4-128-classic"));
-  expect_refused("params", edit(lut, "\"slots\":\"1\"", "\"slots\":\"16\""), "params", "16 slots");
-  expect_refused("params", edit(lut, "\"slots\":\"1\"", "\"slots\":\"2\""), "params_id", "2 slots");
+  expect_tfhe_refused("params", edit(lut, "\"slots\":\"1\"", "\"slots\":\"16\""), "params",
+                      "16 slots");
+  expect_tfhe_refused("params", edit(lut, "\"slots\":\"1\"", "\"slots\":\"2\""), "params_id",
+                      "2 slots");
 }
 
 // Blocks stand modulo q with p = 32: anything else is refused before a block is uploaded.
@@ -213,10 +215,11 @@ TEST(TfheSerializeParams, FilesOfVersion1SaySo) {
 
 TEST(TfheSerializeReject, ArraysWithoutTheirNoise) {
   const std::string claim = "\"noise_variance\":\"0x1.5p+3\",";
-  expect_refused("seeded", edit(files().seeded, claim, ""), "noise_variance", "no noise");
+  expect_tfhe_refused("seeded", edit(files().seeded, claim, ""), "noise_variance", "no noise");
   for (const char* bad : {"-0x1p+0", "nan", "inf", "0x0p+0", "10.5", ""})
-    expect_refused("seeded", edit(files().seeded, claim, cat("\"noise_variance\":\"", bad, "\",")),
-                   "noise_variance", bad);
+    expect_tfhe_refused("seeded",
+                        edit(files().seeded, claim, cat("\"noise_variance\":\"", bad, "\",")),
+                        "noise_variance", bad);
   files().load("seeded", edit(files().seeded, claim, "\"noise_variance\":\"0x1p+20\","));
 }
 
@@ -243,21 +246,24 @@ Bytes with_residue(const Bytes& bytes, const std::string& tensor, std::span<cons
 }
 
 TEST(TfheSerializeReject, WordsOutOfRange) {
-  expect_refused("seeded", with_word(files().seeded, "bodies", 2, 128), "tensor 'bodies'", "2^7");
-  expect_refused("whole", with_word(files().whole, "rows", 67, ~u32(0)), "tensor 'rows'", "-1");
+  expect_tfhe_refused("seeded", with_word(files().seeded, "bodies", 2, 128), "tensor 'bodies'",
+                      "2^7");
+  expect_tfhe_refused("whole", with_word(files().whole, "rows", 67, ~u32(0)), "tensor 'rows'",
+                      "-1");
   const auto& p = files().context.params();
   const u32 first = static_cast<u32>(p.primes()[0]), second = static_cast<u32>(p.primes()[1]);
   const auto residue = [&](u64 index, u32 value) {
     return with_residue(files().keys, "bootstrap/packed", p.primes(), index, value);
   };
-  expect_refused("keys", residue(5, first), "bootstrap/packed", "prime");
-  expect_refused("keys", residue(64 + 5, second), "bootstrap/packed", "prime");
-  expect_refused("keys", with_word(files().keys, "key_switch/b", 9, 1u << 16), "key_switch/b",
-                 "2^16");
+  expect_tfhe_refused("keys", residue(5, first), "bootstrap/packed", "prime");
+  expect_tfhe_refused("keys", residue(64 + 5, second), "bootstrap/packed", "prime");
+  expect_tfhe_refused("keys", with_word(files().keys, "key_switch/b", 9, 1u << 16), "key_switch/b",
+                      "2^16");
   // The largest words that are right.
   files().load("seeded", with_word(files().seeded, "bodies", 2, 127));
   files().load("keys", residue(5, first - 1));
-  expect_refused("seeded", with_word(files().seeded, "shape", 0, 5), "tensor 'shape'", "shape");
+  expect_tfhe_refused("seeded", with_word(files().seeded, "shape", 0, 5), "tensor 'shape'",
+                      "shape");
 }
 
 struct Lut4Files {

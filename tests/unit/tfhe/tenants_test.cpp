@@ -9,7 +9,7 @@ namespace {
 
 using test::Messages;
 
-const Messages kX{0, 1, 0, 1}, kY{0, 0, 1, 1}, kXor{0, 1, 1, 0};
+const Messages kLeft{0, 1, 0, 1}, kRight{0, 0, 1, 1}, kXor{0, 1, 1, 0};
 
 class TfheTenants : public test::TfheTest {};
 
@@ -20,9 +20,9 @@ TEST_P(TfheTenants, ContextsOnOneDeviceWorkTogether) {
   EXPECT_EQ(&first.stream(), &second.stream());
   Client client = first.keygen();
   const Evaluator ev = second.evaluator(client.evaluation_keys(), {0.0});
-  const Ciphertext a = client.encrypt(kX);
+  const Ciphertext a = client.encrypt(kLeft);
   Client again = Client::import_secret_key(second, client.export_secret_key());
-  const Ciphertext b = again.encrypt(kY), c = ev.gate(Gate::xor_, a, b);
+  const Ciphertext b = again.encrypt(kRight), c = ev.gate(Gate::xor_, a, b);
   EXPECT_EQ(client.decrypt(c), kXor);
   EXPECT_EQ(again.decrypt(c), kXor);
   const Ciphertext even = client.encrypt(Messages{1, 0, 1}), odd = again.encrypt(Messages{1, 1, 0});
@@ -37,9 +37,9 @@ TEST_P(TfheTenants, OtherParametersShareTheDeviceToo) {
       tables(test::tfhe_params("padded:r3"), device_);
   EXPECT_EQ(&gates.stream(), &tables.stream());
   Client client = gates.keygen();
-  const Ciphertext a = client.encrypt(kX);
+  const Ciphertext a = client.encrypt(kLeft);
   EXPECT_THROW(tables.keygen().decrypt(a), StateError);
-  EXPECT_EQ(client.decrypt(a), kX);
+  EXPECT_EQ(client.decrypt(a), kLeft);
 }
 
 TEST_P(TfheTenants, OtherDeviceObjectsAreRefusedOnCudaOnly) {
@@ -60,8 +60,9 @@ TEST_P(TfheTenants, OtherDeviceObjectsAreRefusedOnCudaOnly) {
     return;
   }
   const Evaluator ev = second.evaluator(keys, {0.0});
-  EXPECT_EQ(client.decrypt(ev.gate(Gate::xor_, client.encrypt(kX), client.encrypt(kY))), kXor);
-  EXPECT_EQ(client.decrypt(ev.pack(single.encrypt(kX, 4))), kX);
+  EXPECT_EQ(client.decrypt(ev.gate(Gate::xor_, client.encrypt(kLeft), client.encrypt(kRight))),
+            kXor);
+  EXPECT_EQ(client.decrypt(ev.pack(single.encrypt(kLeft, 4))), kLeft);
 }
 
 TEST_P(TfheTenants, NoDeviceIsRefused) {
@@ -84,7 +85,7 @@ TEST_P(TfheTenants, ATenantCostsItsKeysAndNothingElse) {
       Client client = context.keygen();
       Tenant tenant{client.evaluation_keys(), {}};
       tenant.ev = context.evaluator(tenant.keys, {0.0});
-      const Ciphertext a = client.encrypt(kX), b = client.encrypt(kY);
+      const Ciphertext a = client.encrypt(kLeft), b = client.encrypt(kRight);
       EXPECT_EQ(client.decrypt(tenant.ev->gate(Gate::xor_, a, b)), kXor);
       if (context.params().spec().padded) {
         EXPECT_EQ(client.decrypt(tenant.ev->lut(a, luts, std::vector<u32>{0, 1, 1, 0})),
@@ -130,7 +131,7 @@ TEST_P(TfheTenants, ThreadsShareTheCaches) {
       for (u64 round = 0; round < 6; ++round) {
         // Tables that all threads ask for at about the same time, and one of its own.
         const std::vector<Lut> luts{{Messages(limit, round), 0}, {Messages(limit, u64(t)), 0}};
-        const Ciphertext a = client.encrypt(kX), b = client.encrypt(kY);
+        const Ciphertext a = client.encrypt(kLeft), b = client.encrypt(kRight);
         const Ciphertext both = ev.gate(round % 2 ? Gate::xor_ : Gate::and_, a, b);
         for (u64 m : client.decrypt(ev.lut(both, luts, std::vector<u32>{0, 1, 0, 1})))
           found[t].push_back(m);

@@ -6,19 +6,13 @@ namespace crenel::circuits {
 namespace {
 
 using ckks::Ciphertext;
+using test::boot_options;
 using test::BootWorld;
 using test::Complex;
 using test::Values;
 
-template <class F>
-BootstrapOptions options(F set) {
-  BootstrapOptions o;
-  o.message_ratio = 5;
-  set(o);
-  return o;
-}
 BootstrapOptions with_slots(u64 slots) {
-  return options([&](auto& o) { o.slots = slots; });
+  return boot_options([&](auto& o) { o.slots = slots; });
 }
 
 /// How far the largest of 2^10 slots' noise may be above the model's expectation, t = 4.2 times its
@@ -152,7 +146,7 @@ TEST_P(Bootstrapping, EveryKindOfMessageInOneBatch) {
   auto& w = boot_world();
   auto rng = test::test_rng();
   for (u32 rho : {5u, 8u}) {
-    Bootstrapper boot = w.boot(options([&](auto& o) { o.message_ratio = rho; }));
+    Bootstrapper boot = w.boot(boot_options([&](auto& o) { o.message_ratio = rho; }));
     std::vector<std::pair<Message, Values>> rows;
     for (MessageKind kind : test::kMessageKinds)
       rows.push_back({{kind}, test::draw({kind}, rng, w.slots())});
@@ -190,7 +184,7 @@ TEST_P(Bootstrapping, EveryMessageRatio) {
   // Constants are the worst message: two bits more for every bit of the ratio.
   for (u32 rho : {1u, 2u, 10u}) {
     SCOPED_TRACE(rho);
-    Bootstrapper boot = w.boot(options([&](auto& o) { o.message_ratio = rho; }));
+    Bootstrapper boot = w.boot(boot_options([&](auto& o) { o.message_ratio = rho; }));
     const Values x(w.slots(), rho == 1 ? 0.25 : 1.0);
     const Ciphertext out = boot(w.encrypt(boot, x));
     const auto plan = plan_bootstrap(w.params(), boot.options());
@@ -231,7 +225,7 @@ TEST_P(Bootstrapping, SparseKeysAreExactlyThoseAskedFor) {
   for (u64 slots : {u64(1), u64(64)})
     for (KeyMode keys : {KeyMode::hoisted, KeyMode::minimal}) {
       SCOPED_TRACE(cat(slots, " slots"));
-      const auto o = options([&](auto& x) { x.slots = slots, x.keys = keys; });
+      const auto o = boot_options([&](auto& x) { x.slots = slots, x.keys = keys; });
       Bootstrapper boot(w.context, w.keys_for(o), o);
       expect_works(w, boot, rng);
     }
@@ -240,7 +234,7 @@ TEST_P(Bootstrapping, SparseKeysAreExactlyThoseAskedFor) {
 TEST_P(Bootstrapping, MinimalKeys) {
   auto& w = boot_world();
   auto rng = test::test_rng();
-  const auto o = options([](auto& x) { x.keys = KeyMode::minimal; });
+  const auto o = boot_options([](auto& x) { x.keys = KeyMode::minimal; });
   const auto keys = w.keys_for(o);
   EXPECT_LE(bootstrap_key_request(w.params(), o).rotations.size(), 14u) << "two a transform";
   EXPECT_LT(keys.bytes(), w.keys().bytes());
@@ -251,7 +245,7 @@ TEST_P(Bootstrapping, MinimalKeys) {
 TEST_P(Bootstrapping, RealMessagesLoseTheirImaginaryPart) {
   auto& w = boot_world();
   auto rng = test::test_rng();
-  const auto o = options([](auto& x) { x.message = BootstrapMessage::real; });
+  const auto o = boot_options([](auto& x) { x.message = BootstrapMessage::real; });
   Bootstrapper boot = w.boot(o);
   const Values x = test::draw({MessageKind::uniform_complex}, rng, w.slots());
   const Ciphertext in = w.encrypt(boot, x), out = boot(in);
@@ -265,8 +259,8 @@ TEST_P(Bootstrapping, RealMessagesLoseTheirImaginaryPart) {
   expect_within_model(w, boot, w.client.decrypt(out), test::after_sine(w.context, plan, re(x)),
                       {MessageKind::uniform_real});
   // Both halves of the coefficients: the imaginary part goes through the sine, too.
-  const auto both =
-      options([](auto& x) { x.message = BootstrapMessage::real, x.savings.real_symmetry = false; });
+  const auto both = boot_options(
+      [](auto& x) { x.message = BootstrapMessage::real, x.savings.real_symmetry = false; });
   Bootstrapper whole = w.boot(both);
   const auto found = w.client.decrypt(whole(in));
   expect_within_model(w, whole, found,
@@ -286,7 +280,7 @@ TEST_P(Bootstrapping, RealMessagesLoseTheirImaginaryPart) {
 TEST_P(Bootstrapping, PairsOfRealVectors) {
   auto& w = boot_world();
   auto rng = test::test_rng();
-  Bootstrapper boot = w.boot(options([](auto& x) { x.message = BootstrapMessage::pair; }));
+  Bootstrapper boot = w.boot(boot_options([](auto& x) { x.message = BootstrapMessage::pair; }));
   const auto u = test::random_reals(rng, 2 * w.slots()), v = test::random_reals(rng, 2 * w.slots());
   const Ciphertext a = w.client.encrypt(u, 0u, 0.0, 0, 2), b = w.client.encrypt(v, 0u, 0.0, 0, 2);
   const auto [first, second] = boot.pair(a, b);
@@ -301,7 +295,7 @@ TEST_P(Bootstrapping, PairsOfRealVectors) {
 TEST_P(Bootstrapping, PairBootstrapOfOneCiphertextIsRefusedOrRight) {
   auto& w = boot_world();
   auto rng = test::test_rng();
-  Bootstrapper boot = w.boot(options([](auto& x) { x.message = BootstrapMessage::pair; }));
+  Bootstrapper boot = w.boot(boot_options([](auto& x) { x.message = BootstrapMessage::pair; }));
   const Values x = test::random_values(rng, w.slots());
   try {
     EXPECT_LT(test::max_error(w.client.decrypt(boot(w.encrypt(boot, x))), x), 0x1p-12);
@@ -316,7 +310,7 @@ TEST_P(Bootstrapping, SlotToCoeffFirst) {
   for (u64 slots : {w.slots(), u64(32), u64(1)})
     for (BootstrapMessage message : {BootstrapMessage::complex, BootstrapMessage::real}) {
       SCOPED_TRACE(cat(slots, " slots, message ", static_cast<int>(message)));
-      const auto o = options([&](auto& x) {
+      const auto o = boot_options([&](auto& x) {
         x.slots = slots, x.message = message;
         x.order = BootstrapOrder::slot_to_coeff_first;
       });
@@ -336,7 +330,7 @@ TEST_P(Bootstrapping, ReportOfEveryVariantHolds) {
   auto rng = test::test_rng();
   for (int variant = 0; variant < 5; ++variant) {
     SCOPED_TRACE(variant);
-    Bootstrapper boot = w.boot(options([&](auto& o) {
+    Bootstrapper boot = w.boot(boot_options([&](auto& o) {
       o.order = variant % 2 ? BootstrapOrder::slot_to_coeff_first : o.order;
       o.arcsine_degree = variant / 2 == 1 ? 3 : 0;
       o.message = variant == 4 ? BootstrapMessage::real : o.message;
@@ -358,7 +352,7 @@ TEST_P(Bootstrapping, EveryTargetLevel) {
   u32 start = 0;
   for (u32 target = 0; target <= 13; ++target) {
     SCOPED_TRACE(target);
-    Bootstrapper boot(w.context, keys, options([&](auto& o) {
+    Bootstrapper boot(w.context, keys, boot_options([&](auto& o) {
                         o.slots = 16;
                         o.target_level = target;
                       }));
@@ -370,7 +364,7 @@ TEST_P(Bootstrapping, EveryTargetLevel) {
     EXPECT_TRUE(target > 1 || start < 10) << "nothing was skipped";
   }
   // StC first the levels above the target are dropped at the end.
-  Bootstrapper boot(w.context, keys, options([](auto& o) {
+  Bootstrapper boot(w.context, keys, boot_options([](auto& o) {
                       o.slots = 16;
                       o.target_level = 4;
                       o.order = BootstrapOrder::slot_to_coeff_first;
@@ -388,7 +382,7 @@ TEST_P(Bootstrapping, ArcsineTakesTheSinesErrorAway) {
   for (const auto& [params, levels] : {Row{"toy-boot40", 3}, Row{"toy-boot50", 2}}) {
     SCOPED_TRACE(params);
     auto& w = boot_world(params);
-    Bootstrapper boot = w.boot(options([](auto& o) { o.arcsine_degree = 3; }));
+    Bootstrapper boot = w.boot(boot_options([](auto& o) { o.arcsine_degree = 3; }));
     EXPECT_EQ(boot.levels().output + levels, w.params().normal_top_level() - 3);
     expect_works(w, boot, rng);
     const Values one(w.slots(), 1.0);
@@ -403,7 +397,8 @@ TEST_P(Bootstrapping, ArcsineWithTheOtherVariants) {
   auto rng = test::test_rng();
   for (BootstrapOrder order :
        {BootstrapOrder::coeff_to_slot_first, BootstrapOrder::slot_to_coeff_first}) {
-    const auto o = options([&](auto& x) { x.slots = 16, x.arcsine_degree = 3, x.order = order; });
+    const auto o =
+        boot_options([&](auto& x) { x.slots = 16, x.arcsine_degree = 3, x.order = order; });
     Bootstrapper boot(w.context, w.keys_for(o), o);
     expect_works(w, boot, rng);
     auto low = o;
@@ -417,7 +412,7 @@ TEST_P(Bootstrapping, ArcsineWithTheOtherVariants) {
 TEST_P(Bootstrapping, SecondIterationBootstrapsTheError) {
   auto& w = boot_world();
   auto rng = test::test_rng();
-  Bootstrapper boot = w.boot(options([](auto& o) { o.iterations = 2; }));
+  Bootstrapper boot = w.boot(boot_options([](auto& o) { o.iterations = 2; }));
   const u32 k = boot.correction_bits();
   EXPECT_GE(k, 4u);
   EXPECT_EQ(boot.describe().correction_bits, k);
@@ -447,7 +442,7 @@ TEST_P(Bootstrapping, StagesOfTheCallersChoice) {
   for (const Split& split : {Split{{5, 5}, {4, 6}}, Split{{1, 2, 3, 4}, {3, 7}}}) {
     const auto &down = split.down, &up = split.up;  // clang captures no structured bindings
     const auto o =
-        options([&](auto& x) { x.coeff_to_slot_stages = down, x.slot_to_coeff_stages = up; });
+        boot_options([&](auto& x) { x.coeff_to_slot_stages = down, x.slot_to_coeff_stages = up; });
     Bootstrapper boot(w.context, w.keys_for(o), o);
     const auto& l = boot.levels();
     EXPECT_EQ(l.raised, l.eval_mod + down.size() - 1);
@@ -491,7 +486,7 @@ TEST_P(Bootstrapping, EagerGraphAndEveryRunAreTheSameBits) {
   auto rng = test::test_rng();
   const auto keys = w.keys_for(with_slots(64));
   Bootstrapper boot(w.context, keys, with_slots(64));
-  Bootstrapper plain(w.context, keys, options([](auto& o) { o.slots = 64, o.graph = false; }));
+  Bootstrapper plain(w.context, keys, boot_options([](auto& o) { o.slots = 64, o.graph = false; }));
   const Ciphertext a = w.encrypt(boot, test::random_values(rng, 64));
   const Ciphertext b = w.encrypt(boot, test::random_values(rng, 64));
   const Ciphertext wide = w.encrypt(boot, test::random_values(rng, 128));

@@ -7,17 +7,12 @@
 #include <sstream>
 #include <string>
 
-#include "circuits/bootstrapping/precision.h"
+#include "support/boot_model.h"
 
 namespace crenel::circuits {
 namespace {
 
-BootstrapModel with(u32 rho, u32 arcsine) {
-  BootstrapModel m;
-  m.message_ratio = rho;
-  m.arcsine_degree = arcsine;
-  return m;
-}
+using test::boot_model;
 
 struct Kind {
   const char* name;
@@ -49,7 +44,7 @@ std::string rendered() {
   for (const auto& [name, kind] : kKinds) {
     out += std::string("| ") + name + " |";
     for (const auto& [rho, arcsine] : kColumns)
-      cell(out, -std::log2(estimate_precision(with(rho, arcsine), {kind}).total.max));
+      cell(out, -std::log2(estimate_precision(boot_model(rho, arcsine), {kind}).total.max));
     out += "\n";
   }
   out +=
@@ -57,7 +52,7 @@ std::string rendered() {
   for (const auto& [name, kind] : kKinds) {
     out += std::string("| ") + name + " |";
     for (u32 arcsine : {0u, 3u}) {
-      const auto best = recommended_message_ratio({kind}, 99, with(5, arcsine));
+      const auto best = recommended_message_ratio({kind}, 99, boot_model(5, arcsine));
       out += " " + std::to_string(best.message_ratio) + " |";
       cell(out, best.bits);
     }

@@ -9,21 +9,17 @@
 
 #include "ckks/encoder.h"
 #include "crenel/core/error.h"
+#include "support/boot_model.h"
 
 namespace crenel::circuits {
 namespace {
 
+using test::boot_model;
 using Complex = std::complex<double>;
 
-BootstrapModel with(u32 rho, u32 arcsine = 0) {
-  BootstrapModel m;
-  m.message_ratio = rho;
-  m.arcsine_degree = arcsine;
-  return m;
-}
 double bits(const SlotError& e) { return -std::log2(e.max); }
 double sine_bits(MessageKind kind, u32 rho, u32 arcsine = 0) {
-  return bits(sine_error(with(rho, arcsine), {kind}));
+  return bits(sine_error(boot_model(rho, arcsine), {kind}));
 }
 
 TEST(BootstrapPrecision, TableOfSineErrors) {
@@ -92,7 +88,7 @@ TEST(BootstrapPrecision, SineErrorsOfSimulatedMessages) {
         if (kind == MessageKind::periodic && (log_n < 6 || log_n > 9)) continue;
         SCOPED_TRACE(testing::Message() << "log_n " << log_n << ", arcsine " << arcsine << ", kind "
                                         << static_cast<int>(kind));
-        BootstrapModel m = with(5, arcsine);
+        BootstrapModel m = boot_model(5, arcsine);
         m.log_n = log_n;
         m.slots = u64{1} << (log_n - 1);
         const ckks::Encoder encoder(log_n);
@@ -124,7 +120,7 @@ TEST(BootstrapPrecision, BoundIsTheWorstMessage) {
     for (MessageKind kind : {MessageKind::uniform_real, MessageKind::uniform_unit,
                              MessageKind::one_hot, MessageKind::periodic, MessageKind::constant})
       EXPECT_LE(sine_bits(MessageKind::bound, 5, arcsine), sine_bits(kind, 5, arcsine));
-  EXPECT_NEAR(bits(sine_error(with(6), {MessageKind::bound, 2.0})),
+  EXPECT_NEAR(bits(sine_error(boot_model(6), {MessageKind::bound, 2.0})),
               sine_bits(MessageKind::bound, 5) - 1, 1e-9);
 }
 
@@ -195,7 +191,7 @@ TEST(BootstrapPrecision, PublishedPrecisionOfAnotherLibrary) {
                       {192, 60, 8, 0, 60, 40, 56, 39, 26.6, 1.0},
                       {192, 60, 2, 7, 60, 45, 58, 42, 32.1, 0.5}};
   for (const auto& s : sets) {
-    BootstrapModel m = with(s.rho, s.arcsine);
+    BootstrapModel m = boot_model(s.rho, s.arcsine);
     m.log_q0 = s.log_q0;
     m.log_mod1_scale = s.mod1;
     m.log_scale = s.scale;
@@ -212,7 +208,7 @@ TEST(BootstrapPrecision, PublishedPrecisionOfAnotherLibrary) {
 
 TEST(BootstrapPrecision, PartsScaleAsTheyShould) {
   const auto at = [](const BootstrapModel& m) { return estimate_precision(m, {}); };
-  const auto p5 = at(with(5)), p6 = at(with(6));
+  const auto p5 = at(boot_model(5)), p6 = at(boot_model(6));
   EXPECT_NEAR(bits(p6.sine) - bits(p5.sine), 2, 0.01);
   for (auto part : {&PrecisionEstimate::fit, &PrecisionEstimate::raise, &PrecisionEstimate::cts,
                     &PrecisionEstimate::eval_mod})
@@ -229,14 +225,14 @@ TEST(BootstrapPrecision, PartsScaleAsTheyShould) {
 
   // Variants: a ModDown per rotation adds some; a conjugation before the rescale is one of three
   // roundings less at its end, where those of the diagonals stay.
-  BootstrapModel variant = with(5);
+  BootstrapModel variant = boot_model(5);
   variant.hoisted = false;
   EXPECT_LT(bits(at(variant).cts), bits(p5.cts) - 0.1);
   variant.hoisted = variant.conjugate_before_rescale = true;
   EXPECT_GT(bits(at(variant).cts), bits(p5.cts) + 0.05);
   EXPECT_LT(bits(at(variant).cts), bits(p5.cts) + 0.5 * std::log2(1.5));
   // Fewer slots: the message is denser in fewer coefficients (sine), noise sums over fewer.
-  BootstrapModel sparse = with(5);
+  BootstrapModel sparse = boot_model(5);
   sparse.slots = 1 << 11;
   sparse.cts = {{6, 55.0}, {5, 60.0}};
   sparse.stc = {{6, 40.0}, {5, 40.0}};
@@ -245,7 +241,7 @@ TEST(BootstrapPrecision, PartsScaleAsTheyShould) {
   EXPECT_NEAR(log2_failure_probability(sparse), -132.66 - 4, 0.01);
   EXPECT_NEAR(log2_failure_probability({}), -132.66, 0.01);
   // Gains: shares that are given are kept, the others split the rest.
-  BootstrapModel gains = with(5);
+  BootstrapModel gains = boot_model(5);
   for (auto& level : gains.stc) level.log_gain = (5 + 40.0 - 58.0) / 3;
   EXPECT_NEAR(at(gains).stc.rms, p5.stc.rms, 1e-12 * p5.stc.rms);
 }
@@ -253,7 +249,7 @@ TEST(BootstrapPrecision, PartsScaleAsTheyShould) {
 TEST(BootstrapPrecision, BoundsOfTheTestPlan) {
   // docs/theory/precision.md: what the tests of boot40 will demand must follow from the model.
   const auto total = [](MessageKind kind, u32 rho) {
-    return bits(estimate_precision(with(rho), {kind}).total);
+    return bits(estimate_precision(boot_model(rho), {kind}).total);
   };
   EXPECT_GT(total(MessageKind::uniform_complex, 5), 19);
   EXPECT_GT(total(MessageKind::uniform_real, 5), 20);
@@ -273,8 +269,9 @@ TEST(BootstrapPrecision, RecommendedRatio) {
   EXPECT_FALSE(never.reached);
   EXPECT_EQ(never.message_ratio, 6u);
   for (u32 rho : {5u, 7u})
-    EXPECT_LT(bits(estimate_precision(with(rho), {}).total), never.bits) << rho;
-  const auto arcsine = recommended_message_ratio({MessageKind::uniform_complex}, 30, with(5, 3));
+    EXPECT_LT(bits(estimate_precision(boot_model(rho), {}).total), never.bits) << rho;
+  const auto arcsine =
+      recommended_message_ratio({MessageKind::uniform_complex}, 30, boot_model(5, 3));
   EXPECT_GT(arcsine.bits, never.bits + 1);
   EXPECT_EQ(arcsine.message_ratio, 2u);
 }
@@ -293,10 +290,10 @@ TEST(BootstrapPrecision, RefusesInconsistentModels) {
   rejected(m, {}, "slots");
   m.slots = 1 << 14;
   rejected(m, {}, "stages");
-  rejected(with(5), {MessageKind::bound, 32.0}, "message_ratio");
-  rejected(with(5), {MessageKind::bound, 0.0}, "bound");
-  rejected(with(5), {MessageKind::periodic, 1.0, 12}, "period");
-  rejected(with(5, 4), {}, "arcsine_degree");
+  rejected(boot_model(5), {MessageKind::bound, 32.0}, "message_ratio");
+  rejected(boot_model(5), {MessageKind::bound, 0.0}, "bound");
+  rejected(boot_model(5), {MessageKind::periodic, 1.0, 12}, "period");
+  rejected(boot_model(5, 4), {}, "arcsine_degree");
 }
 
 }  // namespace

@@ -6,16 +6,9 @@ namespace crenel::circuits {
 namespace {
 
 using ckks::Ciphertext;
+using test::boot_options;
 using test::BootWorld;
 using test::Values;
-
-template <class F>
-BootstrapOptions options(F set) {
-  BootstrapOptions o;
-  o.message_ratio = 5;
-  set(o);
-  return o;
-}
 
 class BootstrapSavingsTest : public test::SchemeTest {
  protected:
@@ -46,8 +39,8 @@ TEST_P(BootstrapSavingsTest, TurnedOff) {
   auto rng = test::test_rng();
   for (u64 slots : {w.slots(), u64(32)}) {
     SCOPED_TRACE(cat(slots, " slots"));
-    const auto saved = options([&](auto& x) { x.slots = slots; });
-    const auto plain = options([&](auto& x) {
+    const auto saved = boot_options([&](auto& x) { x.slots = slots; });
+    const auto plain = boot_options([&](auto& x) {
       x.slots = slots;
       x.savings.over_mod_raise = false;
     });
@@ -73,7 +66,7 @@ TEST_P(BootstrapSavingsTest, FoldedSumsAreTheSameBits) {
   auto rng = test::test_rng();
   const Values x = test::random_values(rng, 2 * w.slots());
   Bootstrapper folded = w.boot();
-  Bootstrapper plain = w.boot(options([](auto& o) { o.savings.folded_sums = false; }));
+  Bootstrapper plain = w.boot(boot_options([](auto& o) { o.savings.folded_sums = false; }));
   const Ciphertext in = w.encrypt(folded, x);
   const Ciphertext a = folded(in), b = plain(in);
   EXPECT_EQ(test::bits(a), test::bits(b));
@@ -85,7 +78,7 @@ TEST_P(BootstrapSavingsTest, TakeALevelLess) {
   auto rng = test::test_rng();
   // As many factors as without it: one level lower, the result where it was.
   for (std::vector<u32> stages : {std::vector<u32>{3, 3, 2, 2}, std::vector<u32>{5, 5}}) {
-    const auto o = options([&](auto& x) { x.coeff_to_slot_stages = stages; });
+    const auto o = boot_options([&](auto& x) { x.coeff_to_slot_stages = stages; });
     Bootstrapper boot(w.context, w.keys_for(o), o);
     EXPECT_EQ(boot.levels().raised, boot.levels().eval_mod + stages.size() - 1);
     EXPECT_EQ(boot.levels().output, 13u);

@@ -15,7 +15,7 @@ namespace {
 using test::as_signed;
 using test::width_mask;
 
-constexpr u32 kWidths[] = {2, 4, 6, 8, 10, 14, 16, 24, 26, 32, 48, 62, 64};
+constexpr u32 kBitWidths[] = {2, 4, 6, 8, 10, 14, 16, 24, 26, 32, 48, 62, 64};
 
 std::vector<u64> values(u32 bits, test::Rng& rng) {
   const u64 mask = width_mask(bits), top = u64(1) << (bits - 1);
@@ -49,7 +49,7 @@ u64 rotated(u64 x, u64 count, u32 bits) {
 }
 
 TEST(TfheRadixBits, RotationsByPublicCounts) {
-  for (const u32 bits : kWidths) {
+  for (const u32 bits : kBitWidths) {
     for (u32 count = 0; count < bits; ++count) {
       SCOPED_TRACE(count);
       expect_unary(
@@ -87,7 +87,7 @@ void expect_shift(u32 bits, u32 width, Direction direction, Fill fill, Expected 
 }
 
 TEST(TfheRadixBits, ShiftsByEncryptedCounts) {
-  for (const u32 bits : kWidths) {
+  for (const u32 bits : kBitWidths) {
     for (const u32 width : {2u, 4u, 6u, 8u, 16u, 64u}) {
       expect_shift(bits, width, Direction::left, Fill::zero,
                    [&](u64 x, u64 count) { return count < bits ? x << count : 0; });
@@ -105,7 +105,7 @@ TEST(TfheRadixBits, ShiftsByEncryptedCounts) {
 }
 
 TEST(TfheRadixBits, CountsOfBits) {
-  for (const u32 bits : kWidths) {
+  for (const u32 bits : kBitWidths) {
     expect_unary(bits, leading_zeros,
                  [&](u64 x) { return static_cast<u64>(std::countl_zero(x)) - (64 - bits); });
     expect_unary(bits, trailing_zeros,
@@ -133,7 +133,7 @@ TEST(TfheRadixBits, CountsOfWideIntegers) {
 }
 
 TEST(TfheRadixBits, SignsAndTypes) {
-  for (const u32 bits : kWidths) {
+  for (const u32 bits : kBitWidths) {
     expect_unary(bits, absolute, [&](u64 x) {
       const i64 v = as_signed(x, bits);
       return v < 0 ? 0 - static_cast<u64>(v) : static_cast<u64>(v);

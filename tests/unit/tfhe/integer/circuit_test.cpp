@@ -15,11 +15,11 @@ namespace {
 using test::as_signed;
 using test::holds;
 using test::kComparisons;
+using test::kEveryForm;
 using test::width_mask;
 
-constexpr u32 kWidths[] = {2, 4, 6, 8, 10, 12, 14, 16, 26, 32, 62, 64};
+constexpr u32 kCircuitWidths[] = {2, 4, 6, 8, 10, 12, 14, 16, 26, 32, 62, 64};
 
-constexpr Form kForms[] = {Form::lean, Form::middle, Form::fast};
 // Of sets: the least that integers take, pairs of blocks, choices by a bit, room for all.
 constexpr double kNorms[] = {25, 34, 66, 88};
 
@@ -50,14 +50,14 @@ void expect_binary(u32 bits, Build build, Expected expected, double max_norm2 = 
 template <class Build, class Expected>
 void expect_forms(u32 bits, Build build, Expected expected) {
   for (const double norm2 : kNorms)
-    for (const Form form : kForms)
+    for (const Form form : kEveryForm)
       expect_binary(
           bits, [&](Circuit& c, const Blocks& x, const Blocks& y) { return build(c, x, y, form); },
           expected, norm2);
 }
 
 TEST(TfheRadixCircuit, AddSubtractMultiply) {
-  for (const u32 bits : kWidths) {
+  for (const u32 bits : kCircuitWidths) {
     expect_forms(bits, radix::add, [](u64 x, u64 y) { return x + y; });
     expect_forms(
         bits,
@@ -75,7 +75,7 @@ TEST(TfheRadixCircuit, AddSubtractMultiply) {
 
 TEST(TfheRadixCircuit, Scalars) {
   test::Rng rng = test::test_rng();
-  for (const u32 bits : kWidths) {
+  for (const u32 bits : kCircuitWidths) {
     std::vector<u64> scalars{0, 1, 2, 3, 4, 5, 7, 10, ~u64(0), ~u64(1), u64(1) << (bits - 1)};
     for (int i = 0; i < 6; ++i) scalars.push_back(rng());
     for (const u64 k : scalars) {
@@ -97,7 +97,7 @@ TEST(TfheRadixCircuit, Scalars) {
 
 TEST(TfheRadixCircuit, Compare) {
   test::Rng rng = test::test_rng();
-  for (const u32 bits : kWidths) {
+  for (const u32 bits : kCircuitWidths) {
     for (const bool is_signed : {false, true}) {
       for (const Comparison comparison : kComparisons) {
         SCOPED_TRACE(static_cast<int>(comparison));
@@ -121,7 +121,7 @@ TEST(TfheRadixCircuit, Compare) {
 }
 
 TEST(TfheRadixCircuit, SelectByAComparison) {
-  for (const u32 bits : kWidths) {
+  for (const u32 bits : kCircuitWidths) {
     for (const bool is_signed : {false, true}) {
       const auto smaller = [&](u64 x, u64 y) {
         return holds(Comparison::less, x, y, bits, is_signed) ? x : y;
@@ -149,7 +149,7 @@ TEST(TfheRadixCircuit, SelectByAComparison) {
 // By a bit that is the lowest one of x, of x and y or of one of them and a known number.
 TEST(TfheRadixCircuit, ChooseByABit) {
   test::Rng rng = test::test_rng();
-  for (const u32 bits : kWidths) {
+  for (const u32 bits : kCircuitWidths) {
     const u64 k = rng() & width_mask(bits);
     for (const double norm2 : {25.0, 66.0}) {
       for (const int known : {0, 1, 2}) {
@@ -172,7 +172,7 @@ TEST(TfheRadixCircuit, ChooseByABit) {
 // By the lowest bit of x, and by a comparison that is there no earlier than the carries.
 TEST(TfheRadixCircuit, AddAndSubtractWhereABitIs) {
   test::Rng rng = test::test_rng();
-  for (const u32 bits : kWidths) {
+  for (const u32 bits : kCircuitWidths) {
     const u64 k = rng() & width_mask(bits);
     const Blocks known = constant_blocks(k, bits);
     const auto low = [](Circuit& c, const Sum& x) {
@@ -238,7 +238,7 @@ TEST(TfheRadixCircuit, SpansOfColumns) {
 }
 
 TEST(TfheRadixCircuit, Shifts) {
-  for (const u32 bits : kWidths) {
+  for (const u32 bits : kCircuitWidths) {
     for (u32 count = 0; count < bits; ++count) {
       SCOPED_TRACE(count);
       expect_binary(
@@ -258,7 +258,7 @@ TEST(TfheRadixCircuit, Shifts) {
 }
 
 TEST(TfheRadixCircuit, Bitwise) {
-  for (const u32 bits : kWidths) {
+  for (const u32 bits : kCircuitWidths) {
     expect_binary(
         bits,
         [](Circuit& c, const Blocks& x, const Blocks& y) {
@@ -290,7 +290,7 @@ TEST(TfheRadixCircuit, PropagateTakesItsWholeRange) {
       }
       inputs.push_back(std::move(values));
     }
-    for (const Form form : kForms) {
+    for (const Form form : kEveryForm) {
       const Blocks out = propagate(circuit, columns, form);
       const auto found = test::RadixModel(circuit, inputs).integers(out, expected.size());
       for (std::size_t i = 0; i < expected.size(); ++i)
@@ -344,7 +344,7 @@ TEST(TfheRadixCircuit, StatedCosts) {
       compare(c, comparison, x, y, false, form);
     };
   };
-  for (const Form form : kForms) {
+  for (const Form form : kEveryForm) {
     const auto less = comparison(Comparison::less, form);
     expect_cost("less", 8, {3, 2}, less, 34);
     expect_cost("less", 64, {21, 3}, less, 34);

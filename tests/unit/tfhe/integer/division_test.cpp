@@ -11,11 +11,11 @@ namespace crenel::tfhe::radix {
 namespace {
 
 using test::as_signed;
+using test::kEveryForm;
 using test::width_mask;
 using I = __int128;
 
-constexpr Form kForms[] = {Form::lean, Form::middle, Form::fast};
-constexpr u32 kWidths[] = {2, 4, 6, 8, 10, 16, 18, 32, 64};
+constexpr u32 kDivisionWidths[] = {2, 4, 6, 8, 10, 16, 18, 32, 64};
 
 struct Pairs {
   std::vector<u64> a, b;
@@ -52,11 +52,11 @@ Quotient expected_division(u64 x, u64 y, u32 bits, bool is_signed, bool floored)
 }
 
 TEST(TfheRadixDivision, EncryptedDivisors) {
-  for (const u32 bits : kWidths) {
+  for (const u32 bits : kDivisionWidths) {
     const Pairs in = pairs(bits);
     for (const int kind : {0, 1, 2}) {
       const bool is_signed = kind > 0, floored = kind > 1;
-      for (const Form form : kForms) {
+      for (const Form form : kEveryForm) {
         SCOPED_TRACE(cat(bits, " bits, ", kind, form == Form::lean ? " lean" : " not lean"));
         Circuit circuit;
         const Blocks a = circuit.inputs(bits / 2), d = circuit.inputs(bits / 2);
@@ -85,7 +85,7 @@ TEST(TfheRadixDivision, PublicOperands) {
     known.push_back((rng() & mask) | 1);
     for (const u64 k : known) {
       for (const bool is_signed : {false, true}) {
-        for (const Form form : kForms) {
+        for (const Form form : kEveryForm) {
           SCOPED_TRACE(cat(bits, " bits, ", k, is_signed ? " signed" : ""));
           Circuit circuit;
           const Blocks a = circuit.inputs(bits / 2), b = circuit.inputs(bits / 2),
@@ -118,7 +118,7 @@ void expect_checked(Build build, Exact exact) {
   for (const u32 bits : {2u, 4u, 8u, 16u, 32u, 62u}) {
     const Pairs in = pairs(bits);
     for (const bool is_signed : {false, true}) {
-      for (const Form form : kForms) {
+      for (const Form form : kEveryForm) {
         SCOPED_TRACE(cat(bits, is_signed ? " bits, signed" : " bits"));
         Circuit circuit;
         const Blocks a = circuit.inputs(bits / 2), b = circuit.inputs(bits / 2);
