@@ -83,6 +83,11 @@ void domain(const char* op, Domain got, Domain expected, const char* name) {
                      {{"got", text(got)}, {"expected", text(expected)}});
 }
 
+void eval_view(const char* op, const ring::Ring& ring, const ConstView& v, const char* name) {
+  view(op, ring, v, name);
+  domain(op, v.domain, Domain::eval, name);
+}
+
 void element(const char* op, u64 element, u32 log_n) {
   if (element % 2 == 0 || element >= (u64(2) << log_n))
     throw StateError(

@@ -22,6 +22,8 @@ void view(const char* op, const ring::Ring& ring, const ConstView& v, const char
 void limbs(const char* op, const LimbSet& got, const LimbSet& expected, const char* name);
 void equal(const char* op, const char* what, u64 got, u64 expected);
 void domain(const char* op, Domain got, Domain expected, const char* name);
+/// view(), and in evaluation form.
+void eval_view(const char* op, const ring::Ring& ring, const ConstView& v, const char* name);
 /// Galois elements are odd and below 2N.
 void element(const char* op, u64 element, u32 log_n);
 

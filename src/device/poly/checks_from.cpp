@@ -4,11 +4,6 @@
 namespace crenel::device::checks {
 namespace {
 
-void eval_view(const char* op, const ring::Ring& ring, const ConstView& v, const char* name) {
-  view(op, ring, v, name);
-  domain(op, v.domain, Domain::eval, name);
-}
-
 // Sources, what is read beside them, and the output; each of the same batch.
 void from(const char* op, const ring::Ring& ring, const ConstView& out, const ConstView& sources,
           const ConstView& x, u32 components, const LimbSet& input, const LimbSet& output) {

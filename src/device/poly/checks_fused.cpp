@@ -1,15 +1,6 @@
 #include "device/poly/checks.h"
 
 namespace crenel::device::checks {
-namespace {
-
-void eval_view(const char* op, const ring::Ring& ring, const ConstView& v, const char* name) {
-  view(op, ring, v, name);
-  domain(op, v.domain, Domain::eval, name);
-}
-
-}  // namespace
-
 // A switching key with the gadget digits [first, first + digits) and the limbs of the digits;
 // nothing is written on it.
 void switching_key(const char* op, const ring::Ring& ring, const KeyView& key, const ConstView& out,
