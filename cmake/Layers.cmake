@@ -5,6 +5,7 @@
 # not exist for the compiler: a forbidden include does not compile. FOLDER: where the headers lie when
 # that is not src/<name>.
 set(CRENEL_COLD_LAYERS rlwe ckks circuits tfhe bridge)  # what is decided here takes no time beside kernels
+set(CRENEL_UNITY_LAYERS device serialize ${CRENEL_COLD_LAYERS})  # what backends compute with is compiled as ever
 function(add_layer name)
   cmake_parse_arguments(L "" "FOLDER" "DEPENDS;SOURCES;LIBS" ${ARGN})
   if(NOT L_FOLDER)
@@ -22,6 +23,9 @@ function(add_layer name)
     target_link_libraries(${target} PRIVATE crenel_flags)
     if(CRENEL_COLD_OPTIONS AND name IN_LIST CRENEL_COLD_LAYERS)
       target_compile_options(${target} PRIVATE ${CRENEL_COLD_OPTIONS})
+    endif()
+    if(CRENEL_UNITY AND name IN_LIST CRENEL_UNITY_LAYERS)
+      crenel_unity(${target} 6)
     endif()
     set_property(GLOBAL APPEND PROPERTY CRENEL_OBJECT_LAYERS ${target})
   else()

@@ -1,6 +1,7 @@
 # Every switch of the build, in one place.
 option(CRENEL_BUILD_TESTS "Build the C++ tests" OFF)
 option(CRENEL_PRECOMPILE_TESTS "Compile the C++ tests with a precompiled header" OFF)
+option(CRENEL_UNITY "Compile several C++ sources of a folder at a time, but not the kernels" OFF)
 option(CRENEL_UNITY_TESTS "Compile several C++ tests of a folder at a time" OFF)
 option(CRENEL_BUILD_BENCH "Build the benchmarks" OFF)
 option(CRENEL_BUILD_PYTHON "Build the Python extension" OFF)

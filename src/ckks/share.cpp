@@ -19,7 +19,7 @@ using Complex = std::complex<double>;
 
 constexpr u32 kMinBits = 30, kMaxBits = 64;
 /// A sample of the noise exceeds this many standard deviations in one of 2^128 cases.
-constexpr double kTail = 13.4;
+constexpr double kNoiseTail = 13.4;
 /// Digits of the result below the noise: 2^-2 of it.
 constexpr double kGridBits = 2.0;
 
@@ -73,9 +73,10 @@ Flood plan_flood(const Params& params, const ErrorBound& bound, const Sharing& s
   f.precision = std::log2(bound.message / f.slot_std);
   const double tail = NormBounds(params, bound.slots()).noise(1.0).max;
   f.largest = bound.message + bound.max + tail * f.std / bound.scale();
-  const bool fits = f.std <= random::kMaxGaussianStd &&
-                    std::log2((bound.message + bound.ring) * bound.scale() + kTail * f.std) + 1.0 <
-                        params.log_q(bound.level());
+  const bool fits =
+      f.std <= random::kMaxGaussianStd &&
+      std::log2((bound.message + bound.ring) * bound.scale() + kNoiseTail * f.std) + 1.0 <
+          params.log_q(bound.level());
   if (!(f.precision >= 1.0) || !fits)
     throw ParameterError(
         cat("nothing to share: messages of up to ", brief(bound.message), " with errors of ",

@@ -16,7 +16,7 @@ namespace {
 using namespace serialize;
 
 /// Messages in one file: rows are counted in 32 bits.
-constexpr u64 kMaxSize = ~u32{0};
+constexpr u64 kMaxBlocks = ~u32{0};
 constexpr const char* kWords = "words";
 /// Rows under the LWE secret, or lists in the ring.
 constexpr const char* kSwitched = "switched";
@@ -117,14 +117,14 @@ Compressed compressed_from_bytes(const Context& context, std::span<const u8> byt
   expect_compression(home);
   if (data->form == StoredForm::lists && list_plan(home.plan).primes.empty())
     file.refuse("form", cat(quote(kSwitched), ": the set has no lists"));
-  data->size = file.integer("blocks", 1, kMaxSize);
+  data->size = file.integer("blocks", 1, kMaxBlocks);
   data->plain_modulus = static_cast<u32>(file.integer("plain_modulus", 2, 32));
   const u32 expected = compressible_modulus(context.params(), data->plain_modulus);
   if (data->plain_modulus != expected) file.refuse("plain_modulus", cat(expected));
   data->noise_variance = optional_real(file, "noise_variance");
   read_width(file, *data);
   const u64 blocks = std::max<u32>(data->integer_bits / 2, 1);
-  const u64 size = file.integer("size", 1, kMaxSize);
+  const u64 size = file.integer("size", 1, kMaxBlocks);
   if (size != data->size / blocks) file.refuse("size", cat(data->size / blocks));
   const Tensor& words = file.tensor(kWords, DType::u8, words_shape(home, *data));
   ArrayInfo found = read_info(file, size);

@@ -22,7 +22,7 @@ using namespace serialize;
 constexpr const char* kBootstrap = "bootstrap";
 constexpr const char* kSwitch = "key_switch";
 constexpr const char* kPacking = "packing";
-constexpr const char* kLists = "lists";
+constexpr const char* kListsKey = "lists";
 
 std::string half_name(const std::string& key) { return key + "/b"; }
 std::string packed_name(const std::string& key) { return key + "/packed"; }
@@ -59,7 +59,7 @@ Residues bootstrap_residues(const device::TorusPlan& used) {
 /// [doublings, digits, primes, N]
 Residues lists_residues(const Context::State& home) {
   const ListPlan lists = list_plan(home.plan);
-  return {kLists,
+  return {kListsKey,
           {home.plan.log_n, lists.digits(), lists.digits(), home.plan.ring_dim()},
           lists.primes};
 }
@@ -69,37 +69,37 @@ std::vector<u64> switch_shape(const device::SwitchShape& shape) {
 }
 
 /// Tensors of one key.
-struct Part {
+struct KeyPart {
   std::size_t half = 0, seed = 0;
 };
 
-Part declare(DocumentWriter& file, const std::string& key, const std::string& half, DType dtype,
-             std::vector<u64> shape) {
+KeyPart declare(DocumentWriter& file, const std::string& key, const std::string& half, DType dtype,
+                std::vector<u64> shape) {
   const std::size_t tensor = file.tensor(half, dtype, std::move(shape));
   return {tensor, file.tensor(seed_name(key), DType::u8, {sizeof(random::Seed)})};
 }
 
-Part declare(DocumentWriter& file, const Residues& of) {
+KeyPart declare(DocumentWriter& file, const Residues& of) {
   return declare(file, of.key, packed_name(of.key), DType::u8, of.packed_shape());
 }
 
-void fill_seed(DocumentWriter& file, const Part& part, const random::Seed& seed) {
+void fill_seed(DocumentWriter& file, const KeyPart& part, const random::Seed& seed) {
   std::copy(seed.begin(), seed.end(), file.data(part.seed).begin());
 }
 
-struct Source {
+struct KeySource {
   const Tensor* half = nullptr;
   const Tensor* seed = nullptr;
 };
 
-Source find(DocumentReader& file, const std::string& key, const std::string& half, DType dtype,
-            const std::vector<u64>& shape) {
+KeySource find(DocumentReader& file, const std::string& key, const std::string& half, DType dtype,
+               const std::vector<u64>& shape) {
   return {&file.tensor(half, dtype, shape),
           &file.tensor(seed_name(key), DType::u8, {sizeof(random::Seed)})};
 }
 
 /// Packed; files of before have words of 32 bits.
-Source find(DocumentReader& file, const Residues& of) {
+KeySource find(DocumentReader& file, const Residues& of) {
   if (file.has_tensor(half_name(of.key)))
     return find(file, of.key, half_name(of.key), DType::u32, of.shape);
   return find(file, of.key, packed_name(of.key), DType::u8, of.packed_shape());
@@ -166,14 +166,14 @@ std::vector<u8> to_bytes(const Context& context, const EvaluationKeys& keys) {
   file.secret_key_id(data.secret_key);
   file.flag(kPacking, keys.has_packing());
   const Residues bodies = bootstrap_residues(plan);
-  const Part bootstrap = declare(file, bodies);
+  const KeyPart bootstrap = declare(file, bodies);
   const DType switch_type = word_type(to_rest.log_modulus), pack_type = word_type(pack.log_modulus);
-  const Part key_switch =
+  const KeyPart key_switch =
       declare(file, kSwitch, half_name(kSwitch), switch_type, switch_shape(to_rest));
-  Part packing;
+  KeyPart packing;
   if (keys.has_packing())
     packing = declare(file, kPacking, half_name(kPacking), pack_type, switch_shape(pack));
-  Part lists;
+  KeyPart lists;
   Residues list_bodies;
   if (keys.has_lists()) {
     list_bodies = lists_residues(context.state());
@@ -207,18 +207,19 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
   if (has_packing && plan.rests_extracted())
     file.refuse(kPacking, "no packing key, of sets with groups");
   const Residues bootstrap_key = bootstrap_residues(plan);
-  const Source bootstrap = find(file, bootstrap_key);
-  const Source key_switch = find(file, kSwitch, half_name(kSwitch), word_type(to_rest.log_modulus),
-                                 switch_shape(to_rest));
-  Source packing;
+  const KeySource bootstrap = find(file, bootstrap_key);
+  const KeySource key_switch = find(file, kSwitch, half_name(kSwitch),
+                                    word_type(to_rest.log_modulus), switch_shape(to_rest));
+  KeySource packing;
   if (has_packing)
     packing =
         find(file, kPacking, half_name(kPacking), word_type(pack.log_modulus), switch_shape(pack));
   const Context::State& home = context.state();
-  const KeyRequest request{has_packing, file.has_tensor(seed_name(kLists))};
+  const KeyRequest request{has_packing, file.has_tensor(seed_name(kListsKey))};
   if (request.lists && list_plan(plan).primes.empty())
-    reject("tensor " + quote(seed_name(kLists)), "a key of lists", "none, of sets without lists");
-  Source lists;
+    reject("tensor " + quote(seed_name(kListsKey)), "a key of lists",
+           "none, of sets without lists");
+  KeySource lists;
   Residues list_key;
   if (request.lists) {
     list_key = lists_residues(home);
@@ -229,7 +230,7 @@ EvaluationKeys evaluation_keys_from_bytes(const Context& context, std::span<cons
   expect_room_for_keys(home, request, bootstrap_body_words(home.plan) * sizeof(u32));
   file.finish();
 
-  const auto bodies = [&](const Source& source, u32 bits) {
+  const auto bodies = [&](const KeySource& source, u32 bits) {
     std::vector<u64> words = read_words(*source.half, file.data(*source.half));
     check_words(*source.half, words, bits);
     return words;

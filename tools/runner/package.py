@@ -79,7 +79,8 @@ def install(toolchain: Toolchain) -> None:
     if toolchain.nvcc:
         say("   compiling C++ and CUDA: minutes, the first time")
     settings = [f"-Cbuild-dir={BUILD.relative_to(ROOT)}"]
-    defines = {**toolchain.defines(), "CRENEL_BUILD_TESTS": "OFF", "CRENEL_BUILD_BENCH": "OFF"}
+    options = {"CRENEL_BUILD_TESTS": "OFF", "CRENEL_BUILD_BENCH": "OFF", "CRENEL_UNITY": "ON"}
+    defines = {**toolchain.defines(), **options}
     settings += [f"-Ccmake.define.{name}={value}" for name, value in defines.items()]
     command = [env.PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "-v"]
     command += ["--no-build-isolation", "--no-deps", *settings, "."]

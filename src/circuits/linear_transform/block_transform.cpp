@@ -11,8 +11,8 @@ using ckks::Evaluator;
 
 namespace {
 
-constexpr const char* kOperation = "block_transform";
-constexpr const char* kMaker = "ckks.BlockTransform(context, blocks, ";
+constexpr const char* kBlockOperation = "block_transform";
+constexpr const char* kBlockMaker = "ckks.BlockTransform(context, blocks, ";
 
 BlockPointers pointers_to(const BlockMatrix& blocks) {
   BlockPointers pointers;
@@ -25,8 +25,9 @@ BlockPointers pointers_to(const BlockMatrix& blocks) {
 
 void expect_inputs(const BlockShape& shape, std::size_t found) {
   if (found != shape.inputs())
-    throw StateError(cat("transform of ", found, " inputs, expected ", shape.inputs()),
-                     {{"operation", kOperation}, {"inputs", found}, {"expected", shape.inputs()}});
+    throw StateError(
+        cat("transform of ", found, " inputs, expected ", shape.inputs()),
+        {{"operation", kBlockOperation}, {"inputs", found}, {"expected", shape.inputs()}});
 }
 
 }  // namespace
@@ -70,15 +71,15 @@ std::vector<double> BlockTransform::State::checked(const Evaluator::State& s,
   std::vector<double> given, bounds;
   for (std::size_t i = 0; i < in.size(); ++i) {
     const Ciphertext& v = *in[i];
-    s.check_components(v, 2, kOperation);
-    check_vector(s.params(), v.metadata(), shape(), kOperation, kMaker);
+    s.check_components(v, 2, kBlockOperation);
+    check_vector(s.params(), v.metadata(), shape(), kBlockOperation, kBlockMaker);
     s.check_pair(*in[0], v, true);
     given.push_back(v.bound());
   }
   const auto product = s.product_metadata(in[0]->metadata(), shape().plain_scale, false);
   for (u32 o = 0; o < shape().outputs(); ++o) {
     bounds.push_back(shape().bound(o, given));
-    ckks::magnitude::bounded(s.params(), product, bounds.back(), kOperation);
+    ckks::magnitude::bounded(s.params(), product, bounds.back(), kBlockOperation);
   }
   return bounds;
 }
@@ -96,7 +97,7 @@ std::vector<Ciphertext> BlockTransform::operator()(const Evaluator& ev,
   expect_inputs(state_->shape(), in.size());
   if (s.observer)
     return s.observer->watch(
-        kOperation,
+        kBlockOperation,
         [&](const auto& on, const auto& x) {
           if constexpr (std::is_same_v<std::decay_t<decltype(on)>, ckks::ClearModel>)
             return state_->blocks.clear(x);
@@ -117,7 +118,7 @@ std::vector<ckks::ErrorBound> bounds_of(const BlockShape& shape, const ckks::Err
   expect_inputs(shape, in.size());
   std::vector<ckks::ErrorBound> out;
   for (u32 o = 0; o < shape.outputs(); ++o)
-    out.push_back(bound_of(shape, model, in, o, kOperation, kMaker));
+    out.push_back(bound_of(shape, model, in, o, kBlockOperation, kBlockMaker));
   return out;
 }
 

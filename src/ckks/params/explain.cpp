@@ -1,19 +1,13 @@
 // Parameters in words and as a table.
 #include <cmath>
-#include <iomanip>
 #include <sstream>
 
+#include "ckks/params/validate.h"
 #include "crenel/ckks/params.h"
 #include "crenel/core/error.h"
 
 namespace crenel::ckks {
 namespace {
-
-std::string fixed(double x, int digits) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(digits) << x;
-  return out.str();
-}
 
 // Two digits of a number, at most it.
 std::string rounded_down(double x) {

@@ -8,8 +8,6 @@
 namespace crenel::tfhe::radix {
 namespace {
 
-u32 count_of(const Blocks& blocks) { return static_cast<u32>(blocks.size()); }
-
 // Flags 0 or 4 of the bits of a count, and of its being beyond them.
 struct Count {
   Blocks stages;

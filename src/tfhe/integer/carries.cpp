@@ -5,8 +5,6 @@
 namespace crenel::tfhe::radix {
 namespace {
 
-u64 low_block(u64 v) { return v & 3; }
-
 // 4 (x mod 4), without a look-up where it is 4 x.
 Sum quadruple(Circuit& circuit, const Sum& x) {
   if (x.low >= 0 && x.high <= 3 && x.is_node()) return 4 * x;

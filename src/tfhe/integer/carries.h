@@ -5,6 +5,10 @@
 
 namespace crenel::tfhe::radix {
 
+inline u32 count_of(const Blocks& blocks) { return static_cast<u32>(blocks.size()); }
+/// What of a column's sum stays in its block.
+inline u64 low_block(u64 v) { return v & 3; }
+
 /// What becomes of the last block; null: nothing.
 using Last = std::function<u64(u64)>;
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "tfhe/integer/carries.h"
+
 namespace crenel::tfhe::radix {
 namespace {
-
-u32 count_of(const Blocks& blocks) { return static_cast<u32>(blocks.size()); }
 
 // above[k], 0 or `one`: is any of the blocks k, k + 1, ... not 0?
 Blocks above(Circuit& circuit, const Blocks& d, u64 one) {
@@ -26,8 +26,6 @@ u32 significant(const Blocks& d) {
   while (count > 0 && d[count - 1].constant == 0) --count;
   return count > 0 ? count : count_of(d);
 }
-
-u64 low_block(u64 v) { return v & 3; }
 
 // r -= d where that is not negative, block by block; the flag of it, 0 or `weight`. `above8`: 8
 // where d is larger whatever its blocks within r.

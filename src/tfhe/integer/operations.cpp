@@ -7,8 +7,6 @@
 namespace crenel::tfhe::radix {
 namespace {
 
-u32 count_of(const Blocks& blocks) { return static_cast<u32>(blocks.size()); }
-
 bool is_known(const Blocks& blocks) {
   return std::all_of(blocks.begin(), blocks.end(), [](const Sum& x) { return x.is_constant(); });
 }

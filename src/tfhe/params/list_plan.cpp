@@ -14,9 +14,6 @@ constexpr u32 kPrimes = 3;
 /// Bits of a stored word beyond those of the steps of a rotation: rounding adds 2^-8 of what it
 /// would on the steps themselves.
 constexpr u32 kMoreBits = 4;
-constexpr double kTernarySquare = 2.0 / 3;
-
-double squared(double x) { return x * x; }
 
 }  // namespace
 

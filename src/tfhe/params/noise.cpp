@@ -14,7 +14,6 @@ namespace {
 
 using device::TorusPlan;
 
-constexpr double kTernarySquare = 2.0 / 3;  // mean square of a uniform ternary value
 constexpr double kBinarySquare = 1.0 / 2;
 
 double lwe_square(const TorusPlan& plan) {
@@ -22,7 +21,6 @@ double lwe_square(const TorusPlan& plan) {
 }
 
 double two_to(double exponent) { return std::exp2(exponent); }
-double squared(double x) { return x * x; }
 
 // Mean square of the rounding error of one word, times what a phase gathers: its body and `dim`
 // words times secrets. Rounding to the nearest of every 2^step-th integer, halves upwards.

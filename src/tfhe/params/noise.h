@@ -7,6 +7,11 @@
 
 namespace crenel::tfhe {
 
+/// The mean square of a uniform ternary value.
+inline constexpr double kTernarySquare = 2.0 / 3;
+
+inline double squared(double x) { return x * x; }
+
 /// random::error_value: centred binomial of 21 pairs of coins.
 inline constexpr double kErrorVariance = 10.5;
 
