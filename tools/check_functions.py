@@ -34,7 +34,7 @@ LONGER = {
     "src/backends/cuda/poly/host/tables.cu upload_conversions": 64,
     "src/backends/cuda/torus/host/tables.cu TorusTables": 67,
     "src/circuits/bootstrapping/plan.cpp plan_bootstrap": 61,
-    "src/serialize/tfhe_keys_io.cpp evaluation_keys_from_bytes": 61,
+    "src/serialize/tfhe_keys_io.cpp evaluation_keys_from_bytes": 62,
     "tests/support/tfhe_world.h tfhe_toy_spec": 65,
     "tests/unit/tfhe/integer/integer_circuit_test.cpp step": 86,
 }
