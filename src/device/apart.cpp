@@ -1,6 +1,7 @@
 #include "device/apart.h"
 
 #include "crenel/core/error.h"
+#include "crenel/core/watch.h"
 #include "device/several.h"
 
 namespace crenel::device {
@@ -17,7 +18,16 @@ DividedStream& grouped(Stream& stream) {
 
 }  // namespace
 
-thread_local const Stream* EntriesApart::apart_ = nullptr;
+thread_local constinit EntriesApart::Apart EntriesApart::apart_;
+
+EntriesApart::EntriesApart(const Stream& stream) : before_(apart_) {
+  apart_ = {&stream, watch::active()};
+}
+
+bool EntriesApart::on(const Stream& stream) {
+  const bool shielded = apart_.watched && !watch::active();
+  return apart_.stream == &stream && !shielded;
+}
 
 u32 entry_groups(const Stream& stream) {
   const auto* divided = dynamic_cast<const DividedStream*>(&stream);

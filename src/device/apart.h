@@ -13,19 +13,24 @@ u32 entry_groups(const Stream& stream);
 /// While it lives, polynomials that the calling thread allocates on this stream have their first
 /// half of the rows on one group of parts and the second one on the other: operations on them
 /// exchange limbs within a group only. Batches are even then, views have all entries, and keys are
-/// shared (share_between_groups()). Nothing changes on streams of fewer than two groups.
+/// shared (share_between_groups()). Nothing changes on streams of fewer than two groups, nor for what
+/// is called at a point of this work to poll or to report: it may use the library (watch::Shield).
 class EntriesApart {
  public:
-  explicit EntriesApart(const Stream& stream) : before_(apart_) { apart_ = &stream; }
+  explicit EntriesApart(const Stream& stream);
   ~EntriesApart() { apart_ = before_; }
   EntriesApart(const EntriesApart&) = delete;
   EntriesApart& operator=(const EntriesApart&) = delete;
   /// Whether the calling thread has one of this stream.
-  static bool on(const Stream& stream) { return apart_ == &stream; }
+  static bool on(const Stream& stream);
 
  private:
-  static thread_local const Stream* apart_;
-  const Stream* before_;
+  struct Apart {
+    const Stream* stream = nullptr;
+    bool watched = false;  ///< since it began there is a watch::Scope, but while a Shield hides it
+  };
+  static thread_local constinit Apart apart_;
+  Apart before_;
 };
 
 /// The polynomials of `from` in memory of the other kind, of the same shape, limbs and domain:

@@ -1,5 +1,6 @@
 // Batches whose entries lie on different parts of a device, against ref: what goes there and comes
 // back, every operation that EvalMod queues between, keys that both kinds of operations read.
+#include "crenel/core/watch.h"
 #include "device/apart.h"
 #include "device/poly/compose/workspace.h"
 #include "support/chain_case.h"
@@ -199,6 +200,30 @@ TEST_P(ApartEntries, KeySwitches) {
                   c.stream->synchronize();
                 });
   }
+}
+
+// What is called while EvalMod runs, to poll or to tell progress, may compute on the same stream.
+TEST_P(ApartEntries, CallbacksHaveTheirOwnMemory) {
+  Rng rng = test_rng();
+  ApartLevel level(device_, rng);
+  device::Stream& stream = *level.pair.candidate.stream;
+  const auto alone = [&] {  // a batch of one, which is no batch of groups
+    Temporary one(stream, {level.s.log_n, 2, 1}, level.s.window(), Domain::eval);
+    stream.fill_zero(one.view().data, one.view().words() * sizeof(u32));
+    level.pair.candidate.kernels->neg(stream, one.view(), one.view());
+  };
+  Watch watched({});
+  const EntriesApart scope(stream);
+  EXPECT_TRUE(EntriesApart::on(stream));
+  EXPECT_THROW(alone(), StateError);
+  {
+    const watch::Shield callback;
+    EXPECT_FALSE(EntriesApart::on(stream));
+    alone();
+    const EntriesApart own(stream);
+    EXPECT_TRUE(EntriesApart::on(stream));
+  }
+  EXPECT_TRUE(EntriesApart::on(stream));
 }
 
 // Each names what was expected, and leaves the stream as it was.
