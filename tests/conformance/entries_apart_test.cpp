@@ -256,6 +256,7 @@ TEST_P(ApartEntries, Refusals) {
   const device::Buffer shared = device::share_between_groups(*c.stream, key.view().data);
   std::vector<u8> bytes(64);
   EXPECT_THROW(c.stream->copy_in(shared.data(), bytes.data(), bytes.size()), StateError);
+  EXPECT_THROW(c.stream->copy(shared.data(), key.view().data, bytes.size()), StateError);
   for (const char* name : {"cpu", "cpu+cpu+cpu"}) {
     const auto stream = device::open(name)->make_stream();
     EXPECT_EQ(device::entry_groups(*stream), 1u);
