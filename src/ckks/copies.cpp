@@ -48,9 +48,10 @@ EvaluationKeys copy_to(const Context& to, const EvaluationKeys& keys) {
         "copies",
         {{"found", "staged keys"}, {"expected", "keys on a device"}});
   auto& stream = to.stream();
-  device::expect_room(stream, {keys.bytes()}, [&] {
+  const u64 needed = from->set.pair_bytes();  // groups of parts have more, there or here
+  device::expect_room(stream, {needed}, [&] {
     return core::MemoryRequest{.what = cat("a copy of ", keys.count(), " evaluation keys"),
-                               .bytes = keys.bytes(),
+                               .bytes = needed,
                                .advice = "stage the keys, or use fewer devices"};
   });
   auto data = std::make_shared<EvaluationKeys::Data>();

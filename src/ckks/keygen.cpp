@@ -102,17 +102,6 @@ std::optional<u32> EvaluationKeys::aligned_relinearisation() const {
 
 bool EvaluationKeys::has_encapsulation() const { return data_ && data_->has(rlwe::kDenseToSparse); }
 
-namespace {
-
-// Once, however many parts of a device have them.
-u64 pair_bytes(const rlwe::EvaluationKeySet& set) {
-  u64 total = 0;
-  set.for_each([&](const rlwe::SwitchKey& key) { total += key.pairs.bytes(); });
-  return total;
-}
-
-}  // namespace
-
 u64 EvaluationKeys::bytes() const {
   if (!data_) return 0;
   if (data_->staged) return data_->staged->device_bytes();
@@ -133,7 +122,7 @@ EvaluationKeys EvaluationKeys::staged(u64 device_bytes) const {
   u64 largest = 0;
   data_->set.for_each(
       [&](const rlwe::SwitchKey& key) { largest = std::max<u64>(largest, key.pairs.bytes()); });
-  const u64 all = pair_bytes(data_->set);
+  const u64 all = data_->set.pair_bytes();
   const u64 frames = least_staged_bytes(device_bytes, all, largest);
   device::expect_room(data_->ring->device(), {frames, all / 2}, [&] {
     return core::MemoryRequest{.what = cat("staging of ", count(), " evaluation keys within ",
@@ -160,7 +149,7 @@ u32 EvaluationKeys::count() const { return data_ ? static_cast<u32>(data_->ids()
 
 u64 EvaluationKeys::wire_bytes() const {
   if (!data_) return 0;
-  const u64 halves = data_->staged ? data_->staged->half_bytes() : pair_bytes(data_->set) / 2;
+  const u64 halves = data_->staged ? data_->staged->half_bytes() : data_->set.pair_bytes() / 2;
   return halves + count() * sizeof(random::Seed);
 }
 

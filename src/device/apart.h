@@ -13,8 +13,9 @@ u32 entry_groups(const Stream& stream);
 /// While it lives, polynomials that the calling thread allocates on this stream have their first
 /// half of the rows on one group of parts and the second one on the other: operations on them
 /// exchange limbs within a group only. Batches are even then, views have all entries, and keys are
-/// shared (share_between_groups()). Nothing changes on streams of fewer than two groups, nor for what
-/// is called at a point of this work to poll or to report: it may use the library (watch::Shield).
+/// shared (share_between_groups()). Nothing changes on streams of fewer than two groups, nor for
+/// what is called at a point of this work to poll or to report: it may use the library
+/// (watch::Shield).
 class EntriesApart {
  public:
   explicit EntriesApart(const Stream& stream);

@@ -31,7 +31,8 @@ bool KeySlots::fit(const KeySource& source) const {
   const auto same = [&](KeyId id) { return source.max_level(id) == max_level(id); };
   const std::vector<KeyId> ids = used();
   return std::all_of(ids.begin(), ids.end(), [&](KeyId id) {
-    return same(id) && (is_aligned_key(id) || same(aligned_key(id)));
+    return same(id) && source.shared_by(id) == shared_by(id) &&
+           (is_aligned_key(id) || same(aligned_key(id)));
   });
 }
 
@@ -71,12 +72,19 @@ KeyLease KeySlots::bind(device::Stream& stream, KeySource& source, std::span<con
     const Slot& slot = slots_.at(ids[i]);
     const ConstView &found = keys[i].pairs, &expected = slot.view.pairs;
     if (!(found.shape == expected.shape && found.limbs == expected.limbs &&
-          keys[i].first_digit == slot.view.first_digit && keys[i].shared_by == slot.view.shared_by))
+          keys[i].first_digit == slot.view.first_digit))
       throw StateError(
           cat("a switching key of ", found.shape.batch, " digits and ", found.limbs.size(),
               " limbs, recorded with ", expected.shape.batch, " and ", expected.limbs.size(),
               "; keys of a recording serve levels up to the same ones"),
           {{"found", found.limbs.size()}, {"expected", expected.limbs.size()}});
+    if (keys[i].shared_by != slot.view.shared_by)
+      throw StateError(
+          cat("a switching key that ", keys[i].shared_by, " groups of the device's parts share, ",
+              "recorded with one of ", slot.view.shared_by,
+              "; on devices of an even number of parts those of a set with keys of encapsulation "
+              "are shared, unless staged or made without entries_apart"),
+          {{"found", keys[i].shared_by}, {"expected", slot.view.shared_by}});
     wanted[slot.at] = found.data;
   }
   if (wanted == bound_) return keys;

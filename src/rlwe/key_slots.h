@@ -18,14 +18,16 @@ class KeySlots final : public KeySource {
   KeySlots(device::Stream& stream, const EvaluationKeySet& set);
 
   std::optional<u32> max_level(KeyId id) const override;
+  u32 shared_by(KeyId id) const override { return slots_.at(id).view.shared_by; }
   bool fixed() const override { return false; }
   /// Notes which keys are asked for: those are what bind() needs.
   KeyLease lease(device::Stream& stream, std::span<const KeyId> ids) override;
 
   /// The ids asked for so far, ascending.
   std::vector<KeyId> used() const;
-  /// Whether the source has every key in use, each of the levels that its slot was made for, and
-  /// no other aligned ones beside them: operations would take those, and give other bits.
+  /// Whether the source has every key in use, each of the levels that its slot was made for and
+  /// shared as it is, and no other aligned ones beside them: operations would take those, and give
+  /// other bits.
   bool fit(const KeySource& source) const;
   /// What is queued on `stream` from now on reads the keys of `source`, until the next call. The
   /// source has every key in use, with the shape of the slot (StateError otherwise: what was

@@ -32,6 +32,8 @@ class KeySource {
   bool has(KeyId id) const { return max_level(id).has_value(); }
   /// The highest level that the key serves, SwitchKey::kAny for all; nothing where there is none.
   virtual std::optional<u32> max_level(KeyId id) const = 0;
+  /// SwitchKey::shared_by of a key that it has: another layout in memory.
+  virtual u32 shared_by(KeyId id) const = 0;
   /// All at once, for work on `stream`. kNoKey gives an empty view; every other id must be one that
   /// the source has.
   virtual KeyLease lease(device::Stream& stream, std::span<const KeyId> ids) = 0;
@@ -75,6 +77,7 @@ class ResidentKeys final : public KeySource {
  public:
   explicit ResidentKeys(const EvaluationKeySet& set) : set_(set) {}
   std::optional<u32> max_level(KeyId id) const override { return set_.max_level(id); }
+  u32 shared_by(KeyId id) const override { return set_.find(id)->shared_by; }
   KeyLease lease(device::Stream&, std::span<const KeyId> ids) override {
     std::vector<KeyView> views;
     for (KeyId id : ids) views.push_back(id == kNoKey ? KeyView() : set_.find(id)->view());

@@ -122,6 +122,12 @@ struct EvaluationKeySet {
     visit(encapsulation->sparse_to_dense);
     for (const auto& [element, key] : encapsulation->turned) visit(key);
   }
+  /// Of every key once, however many parts of a device have it.
+  u64 pair_bytes() const {
+    u64 total = 0;
+    for_each([&](const SwitchKey& key) { total += key.pairs.bytes(); });
+    return total;
+  }
 };
 
 }  // namespace crenel::rlwe

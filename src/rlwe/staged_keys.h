@@ -42,6 +42,7 @@ class StagedKeys final : public KeySource, public std::enable_shared_from_this<S
              u64 device_bytes);
 
   std::optional<u32> max_level(KeyId id) const override;
+  u32 shared_by(KeyId) const override { return 1; }
   bool fixed() const override { return false; }
   /// StateError when the keys of one operation are more than there are frames. Waits for leases of
   /// other threads to end where frames are short.

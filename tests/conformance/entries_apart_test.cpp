@@ -3,10 +3,8 @@
 #include "crenel/core/watch.h"
 #include "device/apart.h"
 #include "device/poly/compose/workspace.h"
-#include "support/chain_case.h"
+#include "support/chain_level.h"
 #include "support/devices.h"
-#include "support/same.h"
-#include "support/scalars.h"
 
 namespace crenel::test {
 namespace {
@@ -53,49 +51,14 @@ void into(Context& c, const View& out, const F& f) {
   device::regroup(*c.stream, out, memory->view());
 }
 
-// A level on the candidate and on ref, with a key of its digits and limbs.
-struct ApartLevel {
-  ChainCase s;
-  Pair pair;
-  Rng& rng;
-  struct Tables {
-    device::Prepared<rns::ModUp> up;
-    device::Prepared<rns::Divide> down;
-  };
-  Tables candidate, reference;
-
+// Of an even batch.
+struct ApartLevel : ChainLevel {
   ApartLevel(const std::shared_ptr<device::Device>& device, Rng& r)
-      : s(even(r)), pair(make_pair(device, s.log_n, s.chain.primes)), rng(r) {
-    const auto prepare = [&](Context& c) {
-      const auto moduli = moduli_of(*c.ring);
-      return Tables{
-          c.kernels->prepare(rns::make_mod_up(moduli, s.window(), s.special(), s.chain.alpha)),
-          c.kernels->prepare(rns::make_divide(moduli, s.extended(), s.window()))};
-    };
-    candidate = prepare(pair.candidate);
-    reference = prepare(pair.reference);
-  }
+      : ChainLevel(device, r, even(r)) {}
   static ChainCase even(Rng& rng) {
     ChainCase s = drawn_case(rng);
     s.batch = 2 * (1 + u32(rng() % 2));
     return s;
-  }
-  std::string name() const {
-    return cat("limbs ", s.begin, "..", s.end, " of ", s.chain.q_count, ", digits of ",
-               s.chain.alpha, ", ring 2^", s.log_n, ", batch ", s.batch,
-               "; repeat with CRENEL_SEED=", run_seed());
-  }
-  TestPoly poly(u32 components, const LimbSet& limbs) const {
-    return random_poly(pair.ring(), rng, s.shape(components), limbs, Domain::eval);
-  }
-  TestPoly key() const {
-    return random_poly(pair.ring(), rng, {s.log_n, 2, s.digits()}, s.extended(), Domain::eval);
-  }
-  const Tables& tables(const Context& c) const {
-    return &c == &pair.reference ? reference : candidate;
-  }
-  LimbScalars scalars(const LimbSet& limbs) const {
-    return random_scalars(pair.ring(), rng, limbs, rng() % 8 != 0);
   }
 };
 
@@ -256,6 +219,7 @@ TEST_P(ApartEntries, Refusals) {
   const device::Buffer shared = device::share_between_groups(*c.stream, key.view().data);
   std::vector<u8> bytes(64);
   EXPECT_THROW(c.stream->copy_in(shared.data(), bytes.data(), bytes.size()), StateError);
+  EXPECT_THROW(c.stream->copy(shared.data(), key.view().data, bytes.size()), StateError);
   for (const char* name : {"cpu", "cpu+cpu+cpu"}) {
     const auto stream = device::open(name)->make_stream();
     EXPECT_EQ(device::entry_groups(*stream), 1u);

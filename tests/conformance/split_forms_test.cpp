@@ -1,11 +1,9 @@
 // Key switches with a rotation or a product inside them on devices that share the limbs of
 // polynomials, against ref: any number of parts, parts without a limb of the window, keys that hold
 // the digits and limbs of a level only.
-#include "support/chain_case.h"
+#include "support/chain_level.h"
 #include "support/compositions.h"
 #include "support/devices.h"
-#include "support/same.h"
-#include "support/scalars.h"
 
 namespace crenel::test {
 namespace {
@@ -19,40 +17,10 @@ class SplitForms : public DeviceTest {};
 CRENEL_SUITE_OVER(SplitForms, divided_devices({"ref+ref", "ref+ref+ref", "cpu+cpu", "cpu+cpu+cpu",
                                                "cpu+cpu+cpu+cpu+cpu+cpu+cpu"}));
 
-// A level on the candidate and on ref, with a key of its digits and limbs.
-struct Level {
-  ChainCase s;
-  Pair pair;
-  Rng& rng;
-  Table candidate, reference;
-
+struct Level : ChainLevel {
   Level(const std::shared_ptr<device::Device>& device, Rng& r)
-      : s(drawn_case(r)), pair(make_pair(device, s.log_n, s.chain.primes)), rng(r) {
-    const auto prepare = [&](Context& c) {
-      return c.kernels->prepare(
-          rns::make_mod_up(moduli_of(*c.ring), s.window(), s.special(), s.chain.alpha));
-    };
-    candidate = prepare(pair.candidate);
-    reference = prepare(pair.reference);
-  }
-  std::string name() const {
-    return cat("limbs ", s.begin, "..", s.end, " of ", s.chain.q_count, ", digits of ",
-               s.chain.alpha, ", ring 2^", s.log_n, ", batch ", s.batch,
-               "; repeat with CRENEL_SEED=", run_seed());
-  }
-  TestPoly poly(u32 components, const LimbSet& limbs) const {
-    return random_poly(pair.ring(), rng, s.shape(components), limbs, Domain::eval);
-  }
-  TestPoly key() const {
-    return random_poly(pair.ring(), rng, {s.log_n, 2, s.digits()}, s.extended(), Domain::eval);
-  }
-  device::KeyView view(const PolyView<u32>& pairs) const { return {pairs, s.first_digit()}; }
-  const Table& table(const Context& c) const {
-    return &c == &pair.reference ? reference : candidate;
-  }
-  LimbScalars drawn_scalars(const LimbSet& limbs) const {
-    return random_scalars(pair.ring(), rng, limbs, rng() % 8 != 0);
-  }
+      : ChainLevel(device, r, drawn_case(r)) {}
+  const Table& table(const Context& c) const { return tables(c).up; }
   void expect_same(const std::vector<TestPoly>& polys, const Operation& operation) {
     expect_all_same(pair, polys, 1, {{"divided", operation}}, operation);
   }
@@ -68,7 +36,7 @@ TEST_P(SplitForms, Rotated) {
     const bool add = rng() % 2 == 0, whole = rng() % 2 == 0, factored = rng() % 2 == 0;
     const u32 components = u32(rng() % 3);
     const LimbSet limbs = whole ? s.extended() : s.window();
-    const LimbScalars factor = level.drawn_scalars(limbs);
+    const LimbScalars factor = level.scalars(limbs);
     level.expect_same({level.poly(2, s.extended()), level.poly(1, s.window()), level.key(),
                        level.poly(std::max(components, 1u), limbs)},
                       [&](Context& c, const Views& v) {
@@ -89,13 +57,13 @@ TEST_P(SplitForms, Product) {
     SCOPED_TRACE(level.name());
     const bool square = rng() % 2 == 0, doubled = rng() % 2 == 0, constant = rng() % 2 == 0;
     const u32 addends = u32(rng() % 3), components = 2 + u32(rng() % 2);
-    const LimbScalars lift = level.drawn_scalars(s.window());
+    const LimbScalars lift = level.scalars(s.window());
     const LimbScalars added = random_scalars(level.pair.ring(), rng, s.window(), false);
     std::vector<TestPoly> polys{level.poly(2, s.extended()), level.poly(2, s.window()),
                                 level.poly(2, s.window()), level.key()};
     std::vector<LimbScalars> factors;
     for (u32 i = 0; i < addends; ++i) {
-      factors.push_back(level.drawn_scalars(s.window()));
+      factors.push_back(level.scalars(s.window()));
       polys.push_back(level.poly(components, s.window()));
     }
     level.expect_same(polys, [&](Context& c, const Views& v) {

@@ -115,6 +115,49 @@ TEST_P(SplitDevices, RecordingsServeOtherClients) {
   }
 }
 
+// Keys that groups of parts share lie otherwise than those that they do not, in sets without
+// encapsulation, staged or made without entries_apart: a recording serves keys of its kind.
+TEST_P(SplitDevices, RecordingsServeKeysOfTheirKind) {
+  const auto params = test::world_params("s40");
+  const Context context(params, device_);
+  auto rng = test::test_rng();
+  const auto x = test::random_values(rng, params.slots());
+  const auto square = [](const Evaluator& ev, std::span<const Ciphertext> in) {
+    std::vector<Ciphertext> out;
+    out.push_back(ev.multiply_rescale(in[0], in[0]));
+    return out;
+  };
+  Client client = context.keygen();
+  KeyRequest request;
+  const EvaluationKeys plain = client.evaluation_keys(request);
+  request.encapsulation = true;
+  const EvaluationKeys boot = client.evaluation_keys(request);
+  const EvaluationKeys staged = boot.staged(boot.bytes());
+  const bool alike = device_->parts().size() % 2 != 0;
+  std::vector<Ciphertext> in;
+  in.push_back(client.encrypt(x));
+  for (const bool of_boot : {false, true}) {
+    const Evaluator recorded = context.evaluator(of_boot ? boot : plain);
+    const auto expected = test::bits(square(recorded, in)[0]);
+    Graph graph(recorded, in, Graph::KeyedFunction(square));
+    for (const EvaluationKeys* keys : {&plain, &boot, &staged}) {
+      SCOPED_TRACE(cat("recorded with encapsulation: ", of_boot, ", then ",
+                       keys == &plain  ? "without"
+                       : keys == &boot ? "with"
+                                       : "staged",
+                       "; repeat with CRENEL_SEED=", test::run_seed()));
+      const Evaluator ev = context.evaluator(*keys);
+      const bool fits = alike || of_boot == (keys == &boot);
+      EXPECT_EQ(graph.serves(ev), fits);
+      if (fits)
+        EXPECT_EQ(test::bits(graph.replay(ev, in)[0]), test::bits(square(ev, in)[0]));
+      else
+        EXPECT_THROW(graph.replay(ev, in), StateError);
+    }
+    EXPECT_EQ(test::bits(graph.replay(recorded, in)[0]), expected) << "after a refusal";
+  }
+}
+
 // Exchanges recorded and not, by each way: an odd and an even number of them, so that replays begin
 // with either room.
 TEST_P(SplitDevices, RecordingsAndMeetingsHaveTheSameBits) {

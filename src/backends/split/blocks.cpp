@@ -42,7 +42,7 @@ Block Block::shared(u32 groups, const LimbSet& limbs, u64 rows, u64 limb_bytes,
                     std::vector<device::Buffer> memory) {
   const u32 parts = static_cast<u32>(memory.size());
   Block block({parts, 1}, limbs, rows, limb_bytes, std::move(memory));
-  block.further_groups_ = groups;
+  block.shared_by_ = groups;
   for (u32 p = 0; p < parts; ++p)
     block.further_.push_back(
         Layout{parts, groups}.limbs(p, limbs).minus(block.layout_.limbs(p, limbs)));

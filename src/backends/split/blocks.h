@@ -64,8 +64,8 @@ class Block {
   u64 addresses() const { return addresses_; }  ///< bytes() at most, whatever its shape
   u32 parts() const { return static_cast<u32>(memory_.size()); }
   const Layout& layout() const { return layout_; }
-  /// Groups whose limbs parts have beside their own; 0: none have.
-  u32 shared_by() const { return further_.empty() ? 0 : further_groups_; }
+  /// Groups whose limbs parts have beside their own; 1: they have none.
+  u32 shared_by() const { return shared_by_; }
   /// Of a part, in memory: its limbs, and of shared memory what it has of its group's further ones.
   LimbSet kept(u32 part) const;
   /// Rows that a group has.
@@ -89,7 +89,7 @@ class Block {
   Layout layout_;
   u64 bytes_, addresses_, limb_bytes_ = 0, rows_ = 0;
   LimbSet limbs_;
-  u32 further_groups_ = 0;
+  u32 shared_by_ = 1;
   std::vector<LimbSet> further_;  ///< by part
   std::vector<device::Buffer> memory_;
   std::vector<std::vector<u8>> before_;  ///< [part][position]: its limbs at lower positions

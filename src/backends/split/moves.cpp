@@ -63,6 +63,8 @@ std::vector<std::vector<Move>> moves_of(const Blocks& blocks, void* to, u64 to_p
   const Place to_first = blocks.find(to), from_first = blocks.find(from);
   if (to_first.block->flat() != from_first.block->flat())
     throw StateError("a copy between limbs of polynomials and memory that all parts have");
+  if (to_first.block->shared_by() > 1)
+    throw StateError("a copy to limbs that several groups of parts have");
   if (to_first.block->flat()) {
     for (u32 p = 0; p < blocks.parts(); ++p)
       moves[p].push_back({to_first.block->flat(p, to_first.offset),

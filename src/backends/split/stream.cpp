@@ -120,7 +120,7 @@ void SplitStream::for_pieces(const void* address, std::size_t bytes, bool all, c
       f(*parts_[p], block.flat(p, first.offset), 0, bytes);
     return;
   }
-  if (all && block.shared_by() != 0)
+  if (all && block.shared_by() > 1)
     throw StateError("a copy to limbs that several groups of parts have");
   for (std::size_t done = 0; done < bytes;) {
     const u64 offset = first.offset + done, in_row = offset % block.row_bytes();

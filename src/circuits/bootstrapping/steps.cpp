@@ -86,10 +86,12 @@ Ciphertext entries_apart(const Evaluator& ev, Ciphertext a,
     device::regroup(*s.stream, to.view(), from.data().poly.view());
     return s.wrap(std::move(to), from.metadata());
   };
-  std::optional<Ciphertext> result;
+  std::optional<Ciphertext> whole(std::move(a)), result;
   {
     const device::EntriesApart scope(*s.stream);
-    result = f(regrouped(a));
+    Ciphertext dealt = regrouped(*whole);
+    whole.reset();  // its memory serves what follows
+    result = f(std::move(dealt));
   }
   return regrouped(*result);
 }
