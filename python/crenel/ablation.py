@@ -209,13 +209,13 @@ PLAIN = (
     Plain(
         "folded_matrices", 0, "no twiddles in the matrices of base conversions: fewer bytes, more products"
     ),
-    Plain("conversion_halves", 0, "blocks of base conversions take whole steps of eight destinations"),
     Plain("conversion_early", 0, "a base conversion starts when the pass before it has ended"),
     Plain("passes_early", 0, "so does every pass"),
 )
 # Numbers of launches that are no rung, and why.
 NOT_PLAIN = {
     "conversion_outputs": "a bound on what conversion_shape chooses, which is a switch",
+    "conversion_granule": "whole steps are the plain value and the one it begins with",
     "switch_rows": "of TFHE's key switch: crenel tune times it on gates",
     "switch_blocks": "of TFHE's key switch: crenel tune times it on gates",
 }

@@ -30,10 +30,11 @@ constexpr TunableInfo kInfos[kTunables] = {
      "1: a base conversion may start while the inverse transform before it ends, where it finds "
      "room",
      0, 1},
-    {"conversion_halves",
-     "1: two blocks of a base conversion with the column pass may share a step of eight "
-     "destinations, half of the columns each, where that ends earlier",
-     0, 1},
+    {"conversion_granule",
+     "destinations that a block's share of a base conversion with the column pass is a multiple "
+     "of; "
+     "8: the whole steps that it works in",
+     1, 8},
     {"passes_early",
      "passes that may start while the launch before them ends. 1: a pass over rows after a base "
      "conversion that fills the GPU, and a column pass beside the rows before it where both fit; "

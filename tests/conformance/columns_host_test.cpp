@@ -165,10 +165,9 @@ void expect_definition(const Conversion& c, Rng& rng) {
   ASSERT_TRUE(c.folded);
   const u32 destinations = c.table.destination.size(), row = row_bits(LogN);
   constexpr u32 kColumns = kFusedValues >> kColumnBits<LogN>;
-  // shares of whole steps, or of any number of halves
-  const u32 unit = 1 + static_cast<u32>(rng() % 2), steps = column_steps(destinations);
-  const u32 shares = 2 + static_cast<u32>(rng() % (2 * steps / unit - 1));
-  const auto items = shared_items({{0, destinations}}, {shares}, unit);
+  const u32 cut = 1 + static_cast<u32>(rng() % (destinations - 1));
+  const std::vector<ColumnItem> items = {
+      {0, static_cast<u8>(cut), static_cast<u8>(destinations - cut)}, {0, 0, static_cast<u8>(cut)}};
   constexpr u32 kUntouched = ~u32(0);
   std::vector<u32> out(u64(destinations) << LogN, kUntouched);
   const ConvertColumnsArgs args = c.args(Matrices, items, out);
@@ -275,87 +274,52 @@ TEST(CudaColumns, QuotientsAreEstimatedWithinOne) {
   EXPECT_FALSE(folded_constants((1u << 24) - 3));
 }
 
-std::vector<std::array<u32, 3>> shares_of(u32 destinations, u32 copies, bool halves) {
-  std::vector<std::array<u32, 3>> list;
-  for (const ColumnItem& item : column_items({{0, destinations}}, copies, 132, 64, halves))
-    list.push_back({item.begin, item.count, item.halves});
-  return list;
-}
-
-// Halves of steps where they end earlier: of three steps for two blocks each has one and a half.
-TEST(CudaColumns, ItemsOfWholeAndHalfSteps) {
-  using Shares = std::vector<std::array<u32, 3>>;
-  EXPECT_EQ(shares_of(23, 64, false), (Shares{{0, 16, 0}, {16, 7, 0}}));
-  EXPECT_EQ(shares_of(23, 64, true), (Shares{{8, 15, kLowHalf | kUpperHalf}, {0, 16, kHighHalf}}));
-  EXPECT_EQ(shares_of(47, 128, false), (Shares{{0, 47, 0}}));
-  EXPECT_EQ(shares_of(47, 128, true), (Shares{{0, 47, 0}}));
-  EXPECT_EQ(column_cost({0, 0, 16, 0}), kFusedSetup + 16);
-  EXPECT_EQ(column_cost({0, 8, 15, kLowHalf | kUpperHalf}), kFusedSetup + 8 + kFusedHalf);
-  EXPECT_EQ(column_cost({0, 8, 3, kLowHalf}), kFusedSetup + kFusedHalf);
-}
-
-// A digit that is longer than the others gets a share more: the busiest has less to do.
-TEST(CudaColumns, SingleDigitsMayHaveMoreShares) {
-  const std::vector<ColumnRange> ranges = {{0, 29}, {0, 25}, {0, 32}};
-  const auto items = column_items(ranges, 64, 132, 64, false);
-  const auto items_of = [&](u32 digit) {
-    return std::count_if(items.begin(), items.end(),
-                         [&](const ColumnItem& item) { return item.digit == digit; });
+// Of whole steps alone: as many a block as steps are shared by, so that what was measured with them
+// stays what it is. Otherwise never more for the busiest.
+TEST(CudaColumns, ItemsOfWholeSteps) {
+  EXPECT_EQ(column_cost(8), 8 * (kFusedSetup + 8));
+  EXPECT_EQ(column_cost(12), column_cost(8) + 8 * kFusedProducts + (8 - kFusedProducts) * 4);
+  const auto counts = [](u32 destinations, u32 copies, u32 granule) {
+    std::vector<u32> list;
+    for (const ColumnItem& item : column_items({{0, destinations}}, copies, 132, 64, granule))
+      list.push_back(item.count);
+    return list;
   };
-  EXPECT_EQ(items_of(0), 1);
-  EXPECT_EQ(items_of(1), 1);
-  EXPECT_EQ(items_of(2), 2);
+  EXPECT_EQ(counts(23, 64, 8), (std::vector<u32>{16, 7}));
+  EXPECT_EQ(counts(23, 64, 1), (std::vector<u32>{12, 11}));
+  EXPECT_EQ(counts(47, 128, 8), std::vector<u32>{47});
+  EXPECT_EQ(counts(47, 128, 1), std::vector<u32>{47});
 }
 
-// Every column of every destination once, no item too long, and the best of the divisions that are
-// tried.
+// Every destination once, no item too long, and the best of the numbers of steps that are tried.
 TEST(CudaColumns, ItemsShareTheDestinations) {
   Rng rng = test_rng();
   for (u32 round = 0; round < 300; ++round) {
     std::vector<ColumnRange> ranges;
-    std::vector<std::array<std::vector<u32>, 2>> done;  // lower and upper columns
+    std::vector<std::vector<u32>> done;
     for (u32 d = 0, digits = 1 + rng() % 6; d < digits; ++d) {
       const u32 begin = rng() % 30;
       ranges.push_back({begin, begin + static_cast<u32>(rng() % 70)});
-      done.push_back({std::vector<u32>(100), std::vector<u32>(100)});
+      done.emplace_back(100);
     }
     const u32 copies = 1 + rng() % 300, processors = 1 + rng() % 200, most = 8 * (1 + rng() % 8);
-    const bool halves = rng() % 2 == 1;
-    const auto items = column_items(ranges, copies, processors, most, halves);
-    u64 work = 0;
+    const u32 granule = 1 + rng() % 8;
+    const auto items = column_items(ranges, copies, processors, most, granule);
     for (const ColumnItem& item : items) {
       ASSERT_LE(item.count, most);
-      if (!halves) ASSERT_EQ(item.halves, 0);
-      const u32 steps = column_steps(item.count);
-      u32 narrow = 0;
-      for (u32 i = 0; i < item.count; ++i) {
-        const bool shared = (i / 8 == 0 && (item.halves & kLowHalf) != 0) ||
-                            (i / 8 + 1 == steps && (item.halves & kHighHalf) != 0);
-        narrow += shared;
-        for (const bool upper : {false, true})
-          if (!shared || upper == ((item.halves & kUpperHalf) != 0))
-            ++done[item.digit][upper][item.begin + i];
-      }
-      ASSERT_EQ(half_destinations(item), narrow);
-      ASSERT_EQ(half_steps(item), (narrow + 7) / 8);
-      work += copies * column_cost(item);
+      for (u32 i = 0; i < item.count; ++i) ++done[item.digit][item.begin + i];
     }
     for (u32 d = 0; d < ranges.size(); ++d)
       for (u32 i = 0; i < 100; ++i)
-        for (const auto& times : done[d])
-          ASSERT_EQ(times[i], i >= ranges[d].begin && i < ranges[d].end) << d << ", " << i;
-    const u64 span = column_makespan(items, copies, processors);
+        ASSERT_EQ(done[d][i], i >= ranges[d].begin && i < ranges[d].end) << d << ", " << i;
+    const u64 span = column_makespan(items, copies, processors, granule);
+    u64 work = 0;
+    for (const ColumnItem& item : items) work += copies * column_cost(item.count);
     EXPECT_GE(span * processors, work);
-    for (u32 share = 1; share <= most / 4; ++share) {
-      const u32 unit = halves ? 1 : 2;
-      if (share % unit != 0) continue;
-      std::vector<u32> groups;
-      for (const auto& [begin, end] : ranges)
-        groups.push_back((2 * column_steps(end - begin) + share - 1) / share);
-      const auto equal = shared_items(ranges, groups, unit);
-      if (std::all_of(equal.begin(), equal.end(), [&](const auto& i) { return i.count <= most; }))
-        EXPECT_LE(span, column_makespan(equal, copies, processors));
-    }
+    for (u32 steps = 1; steps <= most / 8; ++steps)
+      for (const u32 multiple : {8u, granule})
+        EXPECT_LE(span, column_makespan(even_items(ranges, steps, multiple), copies, processors,
+                                        granule));
   }
 }
 

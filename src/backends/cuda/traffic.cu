@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "backends/cuda/poly/host/column_items.h"
 #include "backends/cuda/poly/host/tables.h"
 #include "backends/cuda/poly/kernels/base_convert.cuh"
 #include "backends/cuda/poly/kernels/key_switch_rows.cuh"
 #include "backends/cuda/poly/kernels/row_divide.cuh"
+#include "backends/cuda/poly/tuning/convert_columns.h"
 #include "backends/cuda/traffic.h"
 
 namespace crenel::backend::cuda::traffic {
@@ -248,24 +248,23 @@ LaunchRecord convert_columns(const ConversionTables& tables, u32 log_n, u32 poly
     sources += t.destinations_below(last) > t.destinations_below(first) ? t.sources : 0;
   }
   const u64 tiles = groups(u64(1) << log_n, values) * polys;
-  u64 read = 0, converted = 0, products = 0;  // the last two of halves of a tile
+  u64 read = 0, converted = 0, products = 0;
   for (const ColumnItem& item : items) {
     const ConversionTable& t = tables.host[item.digit];
     const u64 entries = folded != 0 ? folded_words(t.padded) / kQuarters * folded : t.padded;
     read += u64(t.sources) * values * kWord + (t.shift != 0 ? t.padded * kWord : 0);
     read += item.count *
             (entries * sizeof(uint4) + sizeof(ColumnTarget) + (kPair << column_bits(log_n)));
-    const u64 halves = 2 * u64(item.count) - half_destinations(item);
-    converted += halves;
-    products += halves * (t.sources + (t.shift != 0)) + (t.shift != 0 ? 2 * t.sources : 0);
+    converted += item.count;
+    products += u64(item.count) * (t.sources + (t.shift != 0)) + (t.shift != 0 ? t.sources : 0);
   }
   LaunchRecord r = record_of("convert_columns", Work::base_conversion,
                              {log_n, limbs, static_cast<u32>(tables.host.size()) * polys});
   r.read_bytes = tiles * read;
   r.repeated_bytes = r.read_bytes - ((u64(sources) * polys) << log_n) * kWord;
-  r.written_bytes = ((converted * polys) << log_n) / 2 * kWord;
-  return compute(r, (converted * polys << log_n) / 4 * column_bits(log_n),
-                 (products * polys << log_n) / 2);
+  r.written_bytes = ((converted * polys) << log_n) * kWord;
+  return compute(r, (converted * polys << log_n) / 2 * column_bits(log_n),
+                 (products * polys) << log_n);
 }
 
 }  // namespace crenel::backend::cuda::traffic

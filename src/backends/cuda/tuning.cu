@@ -21,7 +21,7 @@ device::Tuning default_tuning(const GpuModel& model) {
   set(Tunable::folded_matrices, kFoldedMatrices);
   const bool overlap = model.compute_major >= kOverlapMajor;
   set(Tunable::conversion_early, overlap ? kConversionEarly : 0);
-  set(Tunable::conversion_halves, kFusedHalves);
+  set(Tunable::conversion_granule, kFusedGranule);
   set(Tunable::passes_early, overlap ? kPassesEarly : 0);
   set(Tunable::switch_rows, torus::kTiledSwitchRows);
   set(Tunable::switch_blocks, torus::kSwitchBlocksEach);

@@ -18,57 +18,39 @@ inline u32 column_steps(u32 destinations) {
   return (destinations + kFusedTogether - 1) / kFusedTogether;
 }
 
-/// Steps of an item of which it has half of the columns.
-inline u32 half_steps(const ColumnItem& item) {
-  const u32 ends = ((item.halves & kLowHalf) != 0) + ((item.halves & kHighHalf) != 0);
-  return std::min(ends, column_steps(item.count));
-}
-/// Destinations of these.
-inline u32 half_destinations(const ColumnItem& item) {
-  const u32 steps = column_steps(item.count), low = std::min<u32>(item.count, kFusedTogether);
-  if (steps == 1) return item.halves != 0 ? item.count : 0;
-  return ((item.halves & kLowHalf) != 0 ? low : 0) +
-         ((item.halves & kHighHalf) != 0 ? item.count - (steps - 1) * kFusedTogether : 0);
+inline void append_item(std::vector<ColumnItem>& items, u32 digit, u32 begin, u32 end) {
+  items.push_back({static_cast<u8>(digit), static_cast<u8>(begin), static_cast<u8>(end - begin)});
 }
 
-/// What an item costs a block, in destinations of whole steps: any part of the destinations of a
-/// step takes the time of all.
-inline u64 column_cost(const ColumnItem& item) {
-  const u32 halves = half_steps(item);
-  return kFusedSetup + u64(kFusedTogether) * (column_steps(item.count) - halves) +
-         u64(kFusedHalf) * halves;
+/// What such a number of destinations costs a block, in eighths of a destination's worth of a whole
+/// step: products of matrices take a whole step's time for any part of it (kFusedProducts).
+inline u64 column_cost(u32 destinations) {
+  const u32 whole = destinations / kFusedTogether, rest = destinations % kFusedTogether;
+  const u32 part = rest == 0 ? 0 : 8 * kFusedProducts + (8 - kFusedProducts) * rest;
+  return 8 * (kFusedSetup + u64(kFusedTogether) * whole) + part;
 }
 
-/// Appends items for one digit: `groups` shares of its steps, as equal as whole numbers of `unit`
-/// halves of a step (1 or 2) can be, the longest first.
-inline void append_items(std::vector<ColumnItem>& items, u32 digit, const ColumnRange& range,
-                         u32 groups, u32 unit) {
-  if (range.begin >= range.end) return;
-  const u32 halves = 2 * column_steps(range.end - range.begin);
-  bool upper = false;
-  for (u32 at = 0; at < halves; --groups, upper = !upper) {
-    const u32 share = ((halves - at + groups - 1) / groups + unit - 1) / unit * unit;
-    const u32 next = std::min(at + share, halves);
-    const u32 begin = range.begin + at / 2 * kFusedTogether;
-    const u32 end = std::min(range.begin + (next + 1) / 2 * kFusedTogether, range.end);
-    u32 shared = (at % 2 != 0 ? kLowHalf : 0) | (next % 2 != 0 ? kHighHalf : 0);
-    if (shared != 0 && upper) shared |= kUpperHalf;
-    items.push_back({static_cast<u8>(digit), static_cast<u8>(begin), static_cast<u8>(end - begin),
-                     static_cast<u8>(shared)});
-    at = next;
-  }
-}
-
-/// Items for all digits, of `groups[digit]` shares each; the longest first and of those the last
-/// destinations first (the pass after it starts with the first ones).
-inline std::vector<ColumnItem> shared_items(const std::vector<ColumnRange>& ranges,
-                                            const std::vector<u32>& groups, u32 unit) {
+/// As few items a digit as have `most` steps each, of about as many destinations, a multiple of
+/// `granule`; the longest first.
+inline std::vector<ColumnItem> even_items(const std::vector<ColumnRange>& ranges, u32 most,
+                                          u32 granule) {
   std::vector<ColumnItem> items;
-  for (u32 digit = 0; digit < ranges.size(); ++digit)
-    append_items(items, digit, ranges[digit], groups[digit], unit);
-  std::stable_sort(items.begin(), items.end(), [](const ColumnItem& a, const ColumnItem& b) {
-    const u64 x = column_cost(a), y = column_cost(b);
-    return x != y ? x > y : a.begin > b.begin;
+  for (u32 digit = 0; digit < ranges.size(); ++digit) {
+    const auto [begin, end] = ranges[digit];
+    if (begin >= end) continue;
+    u32 groups = (column_steps(end - begin) + most - 1) / most;
+    for (u32 at = begin; at < end; --groups) {
+      const u32 share = ((end - at + groups - 1) / groups + granule - 1) / granule * granule;
+      const u32 next = std::min(at + std::min(share, most * kFusedTogether), end);
+      append_item(items, digit, at, next);
+      at = next;
+    }
+  }
+  const auto worth = [&](const ColumnItem& item) {
+    return (item.count + granule - 1) / granule * granule;
+  };
+  std::stable_sort(items.begin(), items.end(), [&](const ColumnItem& a, const ColumnItem& b) {
+    return worth(a) != worth(b) ? worth(a) > worth(b) : a.begin > b.begin;
   });
   return items;
 }
@@ -79,16 +61,17 @@ inline std::vector<ColumnItem> equal_column_items(const std::vector<ColumnRange>
   std::vector<ColumnItem> items;
   for (u32 digit = 0; digit < ranges.size(); ++digit)
     for (u32 at = ranges[digit].begin; at < ranges[digit].end; at += outputs)
-      items.push_back({static_cast<u8>(digit), static_cast<u8>(at),
-                       static_cast<u8>(std::min(outputs, ranges[digit].end - at)), 0});
+      append_item(items, digit, at, std::min(at + outputs, ranges[digit].end));
   return items;
 }
 
-/// When the last of `processors` has done all `items`; in units of column_cost.
-inline u64 column_makespan(const std::vector<ColumnItem>& items, u32 copies, u32 processors) {
+/// When the last of `processors` has done all `items`, their destinations rounded up to multiples
+/// of `granule`; in units of column_cost.
+inline u64 column_makespan(const std::vector<ColumnItem>& items, u32 copies, u32 processors,
+                           u32 granule) {
   std::map<u64, u64> loads = {{0, processors}};  // how many processors are busy until when
   for (const ColumnItem& item : items) {
-    const u64 cost = column_cost(item);
+    const u64 cost = column_cost((item.count + granule - 1) / granule * granule);
     for (u64 left = copies; left > 0;) {
       const auto first = loads.begin();
       const u64 taken = std::min(first->second, left), until = first->first + cost;
@@ -103,66 +86,26 @@ inline u64 column_makespan(const std::vector<ColumnItem>& items, u32 copies, u32
   return loads.rbegin()->first;
 }
 
-/// The division that is over first, of those that a search tries.
-class ColumnSearch {
- public:
-  ColumnSearch(const std::vector<ColumnRange>& ranges, u32 copies, u32 processors, u32 most)
-      : ranges_(ranges), copies_(copies), processors_(processors), most_(most) {
-    for (const ColumnRange& range : ranges)
-      halves_.push_back(2 * column_steps(range.end - std::min(range.begin, range.end)));
-  }
-
-  /// Shares of all digits with as many halves of a step at most, multiples of `unit`; then a share
-  /// more for single digits, as long as that helps.
-  void equal_shares(u32 unit) {
-    const u32 longest = *std::max_element(halves_.begin(), halves_.end());
-    for (u32 share = std::min(longest, 2 * most_ / kFusedTogether) / unit * unit; share > 0;
-         share -= unit) {
-      std::vector<u32> groups;
-      for (const u32 halves : halves_) groups.push_back((halves + share - 1) / share);
-      attempt(groups, unit);
-    }
-    for (bool better = true; better;) {
-      better = false;
-      for (u32 digit = 0; digit < ranges_.size(); ++digit) {
-        std::vector<u32> groups = groups_;
-        if (++groups[digit] <= halves_[digit] / unit) better = attempt(groups, unit) || better;
-      }
-    }
-  }
-
-  const std::vector<ColumnItem>& items() const { return items_; }
-
- private:
-  bool attempt(const std::vector<u32>& groups, u32 unit) {
-    auto items = shared_items(ranges_, groups, unit);
-    for (const ColumnItem& item : items)
-      if (item.count > most_) return false;
-    const u64 span = column_makespan(items, copies_, processors_);
-    if (span >= span_) return false;
-    span_ = span, items_ = std::move(items), groups_ = groups;
-    return true;
-  }
-
-  const std::vector<ColumnRange>& ranges_;
-  u32 copies_, processors_, most_;
-  std::vector<u32> halves_, groups_;
-  std::vector<ColumnItem> items_;
-  u64 span_ = ~u64(0);
-};
-
-/// Items for all digits' `ranges`, each to be done for `copies` tiles and polynomials, in the order
-/// of shared_items. No item has more than `most` destinations, a multiple of eight; which number
-/// leaves the least for the busiest of `processors` is found by dividing them as the GPU will: in
-/// order, to who is free first. Shares are whole steps, or with `halves` end with half a step where
-/// that ends earlier.
+/// Items for all digits' `ranges`, each to be done for `copies` tiles and polynomials, the longest
+/// first and of those the last destinations first (the pass after it starts with the first ones).
+/// No item has more than `most` destinations, a multiple of eight; which number leaves the least
+/// for the busiest of `processors` is found by dividing them as the GPU will: in order, to who is
+/// free first. Shares are whole steps, or multiples of `granule` where that ends earlier.
 inline std::vector<ColumnItem> column_items(const std::vector<ColumnRange>& ranges, u32 copies,
-                                            u32 processors, u32 most, bool halves) {
-  if (ranges.empty()) return {};
-  ColumnSearch search(ranges, copies, processors, most);
-  search.equal_shares(2);
-  if (halves) search.equal_shares(1);
-  return search.items();
+                                            u32 processors, u32 most, u32 granule) {
+  std::vector<ColumnItem> best;
+  u64 best_span = ~u64(0);
+  u32 longest = 0;
+  for (const ColumnRange& range : ranges)
+    longest = std::max(longest, column_steps(range.end - std::min(range.begin, range.end)));
+  for (const u32 multiple : {kFusedTogether, granule}) {
+    for (u32 steps = std::min(longest, most / kFusedTogether); steps > 0; --steps) {
+      auto items = even_items(ranges, steps, multiple);
+      const u64 span = column_makespan(items, copies, processors, granule);
+      if (span < best_span) best = std::move(items), best_span = span;
+    }
+  }
+  return best;
 }
 
 }  // namespace crenel::backend::cuda

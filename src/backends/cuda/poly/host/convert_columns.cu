@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/poly/host/column_items.h"
@@ -66,18 +65,6 @@ std::vector<ColumnRange> ranges_of(const ConversionTables& tables, u32 first_lim
   return ranges;
 }
 
-// column_items(), which every launch asks for: a thread keeps what it has found.
-std::vector<ColumnItem> found_items(const std::vector<ColumnRange>& ranges, u32 copies,
-                                    u32 processors, u32 most, bool halves) {
-  constexpr std::size_t kMost = 1024;  // a bootstrapping has some forty
-  thread_local std::map<std::vector<u32>, std::vector<ColumnItem>> found;
-  std::vector<u32> key = {copies, processors, most, halves};
-  for (const ColumnRange& range : ranges) key.insert(key.end(), {range.begin, range.end});
-  if (const auto at = found.find(key); at != found.end()) return at->second;
-  if (found.size() == kMost) found.clear();
-  return found[key] = column_items(ranges, copies, processors, most, halves);
-}
-
 // What the kernel asks for but for the items.
 ConvertColumnsArgs columns_args(const RingTables& ring, const ConversionTables& tables,
                                 u32 folded) {
@@ -129,8 +116,8 @@ void launch_convert_columns(device::Stream& stream, const RingTables& ring,
       std::min(kFusedMaxOutputs, static_cast<u32>(queue.tuned(Tunable::conversion_outputs)));
   const auto ranges = ranges_of(tables, first_limb, last_limb);
   const auto items = queue.on(Optimisation::conversion_shape)
-                         ? found_items(ranges, copies, queue.processors(), most,
-                                       queue.tuned(Tunable::conversion_halves) != 0)
+                         ? column_items(ranges, copies, queue.processors(), most,
+                                        static_cast<u32>(queue.tuned(Tunable::conversion_granule)))
                          : equal_column_items(ranges, kConvertPlainOutputs);
   const bool wanted =
       queue.on(Optimisation::convert_columns) && queue.on(Optimisation::held_sources);

@@ -27,7 +27,6 @@ struct FusedBlock {
   using Stage = typename Tile::Stage;
   static constexpr u32 kRow = Tile::kRow, kHigh = Tile::kHigh, kColumns = Tile::kColumns;
   static constexpr u32 kTurns = Tile::kTurns, kHalf = kPerThread / 2;
-  static_assert(kTurns == 2);  // half of the columns each
   /// Words of 16 bytes of a destination's matrices in memory.
   static constexpr u32 kWords = Folded ? folded_words(Sources) : Sources;
   static constexpr u32 kSteps = Tile::kSteps, kPairs = Tile::kPairs, kMatrices = Tile::kMatrices;
@@ -38,7 +37,7 @@ struct FusedBlock {
   const ConvertColumnsArgs& args;
   const ColumnDigit& table;
   Memory& memory;
-  u32 begin, count, halves;
+  u32 begin, count;
   u32 warp = threadIdx.x / 32, row = threadIdx.x % 32 / 4, quad = threadIdx.x % 4;
 
   __device__ __forceinline__ u32 steps() const {
@@ -46,16 +45,6 @@ struct FusedBlock {
   }
   __device__ __forceinline__ u32 first_of(u32 step) const {
     return (steps() - 1 - step) * kFusedTogether;
-  }
-  /// Whether a step has half of the columns, those of the first of two turns.
-  __device__ __forceinline__ bool half(u32 step) const {
-    return (step == 0 && (halves & kHighHalf) != 0) ||
-           (step + 1 == steps() && (halves & kLowHalf) != 0);
-  }
-  /// Columns as they lie in memory: blocks of four change places where the upper ones are wanted,
-  /// so that the half is always that of the first turn.
-  __device__ __forceinline__ u32 turned(u32 column) const {
-    return (halves & kUpperHalf) != 0 ? column ^ 4 : column;
   }
   // Of turn i: row of the first value, column of the first of four.
   __device__ __forceinline__ u32 first_row(u32 i) const {
@@ -69,7 +58,7 @@ struct FusedBlock {
   __device__ __forceinline__ void fetch_sources(const u32* from) const {
     constexpr u32 kChunks = kColumns / 4;
     const u32 at_row = threadIdx.x / kChunks, column = threadIdx.x % kChunks * 4;
-    const u32* at = from + (at_row << kRow) + turned(column);
+    const u32* at = from + (at_row << kRow) + column;
     u32* slot = memory.sources + Tile::source_slot(at_row, column);
     for (u32 j = 0; j < table.sources; ++j)
       copy_async<16>(slot + j * Tile::kSourceStride, at + (u64(j) << LogN));
@@ -158,12 +147,10 @@ struct FusedBlock {
 
   /// Turns whose values are made together, from one load of entries and twiddles: as registers
   /// allow.
-  template <u32 Turns>
-  static constexpr u32 kJoint = Sources <= kJointSources ? Turns : 1;
+  static constexpr u32 kJoint = Sources <= kJointSources ? kTurns : 1;
 
-  /// Sixteen values of the thread's column and destination for some turns from z on.
-  template <u32 Turns>
-  __device__ __forceinline__ void convert(u32 (&x)[Turns][kPerThread],
+  /// Sixteen values of the thread's column and destination for kJoint turns from z on.
+  __device__ __forceinline__ void convert(u32 (&x)[kJoint][kPerThread],
                                           const u32 (*z)[kSteps][kHalf], const Stage& stage,
                                           const typename Tile::Target& target) const {
 #pragma unroll
@@ -174,7 +161,7 @@ struct FusedBlock {
         low[p] = stage.entries[m][0][p][row][quad], high[p] = stage.entries[m][1][p][row][quad];
       const ByteSums start(target.start[m]);
 #pragma unroll
-      for (u32 n = 0; n < Turns * kHalf / kMatrices; ++n) {
+      for (u32 n = 0; n < kJoint * kHalf / kMatrices; ++n) {
         const u32 i = n / (kHalf / kMatrices), k = m * kHalf / kMatrices + n % (kHalf / kMatrices);
         ByteSums sums = start;
 #pragma unroll
@@ -192,22 +179,21 @@ struct FusedBlock {
     }
   }
 
-  /// Conversion and first rounds of a step, of its first Turns turns.
-  template <u32 Turns>
+  /// Conversion and first rounds of a step.
   __device__ __forceinline__ void make(u32 step, const Stage& stage, const Values& z) const {
     const auto& target = memory.targets[min(first_of(step) + row, count - 1)];
     const u32 q = target.q;
     const SharedTwiddles twiddles = {stage.heap[row], q};
 #pragma unroll
-    for (u32 i = 0; i < Turns; i += kJoint<Turns>) {
-      u32 x[kJoint<Turns>][kPerThread];
+    for (u32 i = 0; i < kTurns; i += kJoint) {
+      u32 x[kJoint][kPerThread];
       convert(x, z + i, stage, target);
       if constexpr (Folded)
         folded_round<kHigh, Folded>(x, twiddles, q);
       else
         forward_rounds<kHigh>(x, twiddles, 1, q);
 #pragma unroll
-      for (u32 j = 0; j < kJoint<Turns>; ++j) {
+      for (u32 j = 0; j < kJoint; ++j) {
         u32* to = memory.results[step % 2] + row * Tile::kResultStride +
                   Tile::result_slot(first_row(i + j), first_column(i + j) + quad);
 #pragma unroll
@@ -216,26 +202,25 @@ struct FusedBlock {
     }
   }
 
-  /// Second rounds of a step, to `out`: Wide columns of a destination a thread, with the same
-  /// twiddles; of all columns or of half of them, those that the first turn has made.
-  template <u32 Wide, u32 Columns>
+  /// Second rounds of a step, to `out`: kWide columns of a destination a thread, with the same
+  /// twiddles, in one turn or two.
   __device__ __forceinline__ void finish(u32 step, const Stage& stage, u32* out) const {
-    constexpr u32 kThreads = (Columns << Tile::kBits) / kPerThread / Wide;  // of a destination
+    constexpr u32 kWide = Sources <= kWideSources ? 2 : 1;
+    constexpr u32 kThreads = kFusedValues / kPerThread / kWide;  // of a destination
 #pragma unroll
     for (u32 i = 0; i < kFusedTogether * kThreads / kFusedThreads; ++i) {
       const u32 index = threadIdx.x + i * kFusedThreads, which = index / kThreads;
       const u32 destination = first_of(step) + which;
       if (destination >= count) break;
       const u32 q = memory.targets[destination].q;
-      u32 at = index % (Columns / Wide) * Wide;
-      if constexpr (Columns < kColumns) at += at / 4 * 4;
-      const u32 group = index % kThreads / (Columns / Wide);
+      const u32 at = index % (kColumns / kWide) * kWide;
+      const u32 group = index % kThreads / (kColumns / kWide);
       const u32* from = memory.results[step % 2] + which * Tile::kResultStride +
                         Tile::result_slot(16 * group, at);
-      u32 x[Wide][kPerThread];
+      u32 x[kWide][kPerThread];
 #pragma unroll
       for (u32 e = 0; e < kPerThread; ++e) {
-        if constexpr (Wide == 1) {
+        if constexpr (kWide == 1) {
           x[0][e] = from[Tile::result_slot(e, 0)];
         } else {
           const uint2 v = load2(from + Tile::result_slot(e, 0));
@@ -244,21 +229,15 @@ struct FusedBlock {
       }
       forward_rounds<4>(x, SharedTwiddles{stage.heap[which], q}, (1u << kHigh) + group, q);
       const u32 limb = memory.positions[destination] - args.first_limb;
-      u32* to = out + (u64(limb) << LogN) + (group << (4 + kRow)) + turned(at);
+      u32* to = out + (u64(limb) << LogN) + (group << (4 + kRow)) + at;
 #pragma unroll
       for (u32 e = 0; e < kPerThread; ++e) {
-        if constexpr (Wide == 1)
+        if constexpr (kWide == 1)
           to[e << kRow] = x[0][e];
         else
           store2(to + (e << kRow), make_uint2(x[0][e], x[1][e]));
       }
     }
-  }
-  __device__ __forceinline__ void finish(u32 step, const Stage& stage, u32* out) const {
-    if (half(step))
-      finish<1, kColumns / 2>(step, stage, out);
-    else
-      finish<(Sources <= kWideSources ? 2 : 1), kColumns>(step, stage, out);
   }
 };
 
@@ -272,7 +251,7 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
   auto& memory = *reinterpret_cast<typename Block::Memory*>(words);
   const ColumnItem item = args.item[blockIdx.z];
   const ColumnDigit& table = args.digit[item.digit];
-  const Block block = {args, table, memory, item.begin, item.count, item.halves};
+  const Block block = {args, table, memory, item.begin, item.count};
   block.load_targets();  // tables, which no kernel writes
   __syncthreads();
   block.fetch_stage(memory.stages[0], block.first_of(0));
@@ -298,10 +277,7 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
     const u32 after = now == 2 ? 0 : now + 1;
     if (step < steps) {
       if (step + 1 < steps) block.fetch_stage(memory.stages[after], block.first_of(step + 1));
-      if (block.half(step))
-        block.template make<1>(step, memory.stages[now], z);
-      else
-        block.template make<Block::kTurns>(step, memory.stages[now], z);
+      block.make(step, memory.stages[now], z);
     }
     if (!late) {
       wait_for_copies();

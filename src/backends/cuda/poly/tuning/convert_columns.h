@@ -34,19 +34,17 @@ inline constexpr u32 kConversionEarly = 1;
 
 /// Bringing the sources of a block costs about as much as so many destinations (column_items).
 inline constexpr u32 kFusedSetup = 6;
-/// What half of a step costs, in destinations of a whole one.
-inline constexpr u32 kFusedHalf = 5;
-/// Whether shares of a digit may end with half a step (Tunable::conversion_halves):
-/// dev/kernels/README.md, b36.
-inline constexpr u32 kFusedHalves = 1;
 
-/// Destinations that a block takes on: `count` of a digit from its `begin`-th on, in steps of
-/// eight. Two neighbours may share a step, half of the columns each.
+/// Eighths of a step's time that its products and first rounds take, whatever part of its
+/// destinations is there: of 1,357 instructions of a warp some 500 are second rounds.
+inline constexpr u32 kFusedProducts = 5;
+/// Destinations that a block's share is a multiple of (Tunable::conversion_granule); 8 is whole
+/// steps, which lose least where it matters: dev/kernels/README.md, b33.
+inline constexpr u32 kFusedGranule = 8;
+
+/// Destinations that a block takes on: `count` of a digit from its `begin`-th on.
 struct ColumnItem {
   u8 digit, begin, count;
-  u8 halves;  ///< kLowHalf and the like
 };
-/// Of the lowest, of the highest step half of the columns; the upper ones where kUpperHalf.
-inline constexpr u8 kLowHalf = 1, kHighHalf = 2, kUpperHalf = 4;
 
 }  // namespace crenel::backend::cuda
