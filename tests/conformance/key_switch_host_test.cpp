@@ -33,6 +33,7 @@ inline u32* dynamic_shared() { return reinterpret_cast<u32*>(block_memory()); }
 inline void store_whole(u32* p, uint4 v) { store4(p, v); }
 }  // namespace crenel::backend::cuda
 
+#include "backends/cuda/poly/host/last_roots.h"
 #include "backends/cuda/poly/kernels/key_switch_rows.cuh"
 #include "backends/cuda/poly/kernels/ntt_rows.cuh"
 #include "support/chains.h"
@@ -73,7 +74,7 @@ struct Case {
   bool drops = false;             ///< limbs 0 and 2 go on to the inverse transform
   Rng rng = test_rng();
   std::vector<PrimeConstants> primes;
-  std::vector<u32> last[2];  // forward, inverse
+  std::vector<uint4> last[2];  // forward, inverse
   std::vector<uint2> pairs[2];
   Words raised, evaluated, key, own, x, y, z, addend, before, out;
   std::vector<u32> factor, lift, weight, low, high;  // by limb
@@ -84,7 +85,7 @@ struct Case {
       primes.push_back({p.modulus.q, p.modulus.q_inv, p.modulus.r, p.modulus.r2, {}, {}});
       for (u32 way = 0; way < 2; ++way) {
         const auto& roots = way == 0 ? p.roots : p.inverse_roots;
-        for (const auto& r : roots) last[way].push_back(times(id, r.value, p.modulus.r));
+        append_last_roots(roots, p.modulus, last[way]);
         for (u32 i = 0; i < kN / 16; ++i) pairs[way].push_back({roots[i].value, roots[i].quotient});
       }
       for (auto* list : {&factor, &lift, &weight, &low, &high})

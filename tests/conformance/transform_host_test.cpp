@@ -25,6 +25,7 @@ inline u64 global_nanoseconds() { return 0; }
 }  // namespace crenel::backend::cuda
 static void __trap() { std::abort(); }
 
+#include "backends/cuda/poly/host/last_roots.h"
 #include "backends/cuda/poly/kernels/column_spread.cuh"
 #include "backends/cuda/poly/kernels/ntt_columns.cuh"
 #include "backends/cuda/poly/kernels/ntt_rows.cuh"
@@ -51,7 +52,7 @@ struct Tables {
       const u32 root = p.inverse_roots[1].value, n_inv = p.n_inv.value;
       primes.push_back(
           {m.q, m.q_inv, m.r, m.r2, shoup(n_inv, m.q), shoup(times(n_inv, root), m.q)});
-      for (const auto& r : p.inverse_roots) words.push_back(times(r.value, m.r));
+      append_last_roots(p.inverse_roots, m, last);
       for (u32 i = 0; i < ring.ring_dim() / 16; ++i)
         pairs.push_back({p.inverse_roots[i].value, p.inverse_roots[i].quotient});
       factors.push_back(static_cast<u32>(rng() % m.q));
@@ -60,15 +61,16 @@ struct Tables {
     }
   }
   std::vector<PrimeConstants> primes;
-  std::vector<u32> words, factors;
+  std::vector<u32> factors;
   std::vector<uint2> pairs;
+  std::vector<uint4> last;
   std::vector<InverseScale> scales;
 };
 
 TransformArgs arguments(const Tables& tables, const PolyView<u32>& out, const PolyView<u32>& in) {
   TransformArgs args = {};
   args.primes = tables.primes.data(), args.roots = tables.pairs.data();
-  args.last_roots = tables.words.data();
+  args.last_roots = tables.last.data();
   args.in = {in.data, in.component_stride, in.batch_stride};
   args.out = {out.data, out.component_stride, out.batch_stride};
   args.log_n = out.shape.log_n, args.components = out.shape.components;

@@ -42,13 +42,18 @@ u32 limbs_below(u32 first, u32 limbs, u32 end) {
 }
 
 // Of a row pass with `blocks` blocks a tile and limb: the first round of every row as pairs, the
-// middle stage of rows of 512, the last four stages as words.
+// middle stage of rows of 512, of the last four stages what a thread makes the others of.
 u64 row_twiddle_bytes(const TransformArgs& args, u32 limbs, u64 blocks) {
   const u32 bits = row_bits(args.log_n);
   const u64 rows = u64(1) << (args.log_n - bits);
   const u64 round = (1u << (bits < 8 ? bits - 4 : 4)) - 1, middle = bits == 9 ? 16 : 0;
-  const u64 row = (round + middle) * kPair + (u64(15) << (bits - 4)) * kWord;
+  const u64 row = (round + middle) * kPair + (sizeof(uint4) << (bits - 4));
   return rows * limbs * blocks * row;
+}
+
+// And of it the products that make them.
+u64 row_twiddle_products(const TransformArgs& args, u32 limbs, u64 blocks) {
+  return (blocks * limbs << (args.log_n - 4)) * 11;
 }
 
 // The threads of a short row write less than a sector together.
@@ -149,19 +154,22 @@ LaunchRecord row_forward(const TransformArgs& args, u32 limbs, const OwnLimbs& o
   const Extent out{args.log_n, limbs, args.polys};
   LaunchRecord r = record_of("row_forward", Work::ntt, out);
   r.written_bytes = out.bytes();
-  r.repeated_bytes = row_twiddle_bytes(args, limbs, groups(args.polys, args.polys_per_block));
+  const u64 blocks = groups(args.polys, args.polys_per_block);
+  r.repeated_bytes = row_twiddle_bytes(args, limbs, blocks);
   r.read_bytes = out.bytes() + r.repeated_bytes;
   const u64 transformed = u64(limbs) * args.polys - named_limbs(own.component, args, limbs);
-  return compute(r, row_butterflies(args, transformed), 0);
+  return compute(r, row_butterflies(args, transformed), row_twiddle_products(args, limbs, blocks));
 }
 
 LaunchRecord row_inverse(const TransformArgs& args, u32 limbs, const RowWork& work) {
   const Extent out{args.log_n, limbs, args.polys};
   LaunchRecord r = record_of("row_inverse", Work::ntt, out);
   r.written_bytes = inverse_row_bytes(args, out.bytes());
-  r.repeated_bytes = row_twiddle_bytes(args, limbs, groups(args.polys, args.polys_per_block));
+  const u64 blocks = groups(args.polys, args.polys_per_block);
+  r.repeated_bytes = row_twiddle_bytes(args, limbs, blocks);
   r.read_bytes = (1 + work.reads) * out.bytes() + r.repeated_bytes;
-  return compute(r, row_butterflies(args, u64(limbs) * args.polys), work.products * out.values());
+  return compute(r, row_butterflies(args, u64(limbs) * args.polys),
+                 work.products * out.values() + row_twiddle_products(args, limbs, blocks));
 }
 
 LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& tail) {
@@ -175,7 +183,8 @@ LaunchRecord row_divide(const TransformArgs& args, u32 limbs, const DivideTail& 
   r.written_bytes = out.bytes();
   r.repeated_bytes = row_twiddle_bytes(args, limbs, args.polys);
   r.read_bytes = out.bytes() + ((x_limbs + addend_limbs) << args.log_n) * kWord + r.repeated_bytes;
-  return compute(r, row_butterflies(args, u64(limbs) * args.polys), x_limbs << args.log_n);
+  return compute(r, row_butterflies(args, u64(limbs) * args.polys),
+                 (x_limbs << args.log_n) + row_twiddle_products(args, limbs, args.polys));
 }
 
 LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwitchTail& tail,
@@ -205,6 +214,7 @@ LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwit
   u64 products = 2 * raised.values() + addend.values() + (work.adds ? out.values() : 0);
   if (work.factors != 0)
     products += (work.factors == 1 ? 3 : 5) * product.values() + (work.sums ? 3 : 2) * own;
+  products += row_twiddle_products(args, limbs + dropped, readers);
   return compute(r, row_butterflies(args, transformed + u64(dropped) * 2 * batch), products);
 }
 

@@ -8,7 +8,8 @@
 // Twiddles come in two forms. A Shoup multiplication needs four slots of the multiplier pipe (one
 // wide product of two slots, two low products), a Montgomery one five, but a Shoup twiddle is two
 // words. So the few twiddles of all stages but the last four are pairs, and the many of the last
-// four stages are single words times R.
+// four stages are single words times R. Of these a thread reads four and makes the others: as many
+// bytes as a row has itself would come with it otherwise, and push out of L2 what is to stay there.
 #pragma once
 
 #include "backends/cuda/modular.cuh"
@@ -79,23 +80,22 @@ struct SharedTwiddles {
   }
 };
 
-/// Twiddles of the last four stages as words times R, in registers. To be used with node 1.
+/// Twiddles of the last four stages as words times R, in registers. To be used with node 1. Roots
+/// are powers of one, in bit-reversed order: roots[2^t n + j] = roots[2^t n] roots[j] for j < 2^t.
 struct LastTwiddles {
   u32 heap[16];
   u32 q, q_inv;
 
-  /// `table` is the limb's, `node` the first twiddle of the round.
-  __device__ __forceinline__ LastTwiddles(const u32* table, u32 node, u32 prime, u32 prime_inv)
-      : q(prime), q_inv(prime_inv) {
-    heap[1] = __ldg(table + node);
-    const uint2 v = __ldg(reinterpret_cast<const uint2*>(table + 2 * node));
-    heap[2] = v.x, heap[3] = v.y;
-#pragma unroll
-    for (u32 i = 4; i < 16; i += 4) {
-      const u32 t = i == 4 ? 2 : 3;
-      const uint4 x = __ldg(reinterpret_cast<const uint4*>(table + (node << t) + (i - (1u << t))));
-      heap[i] = x.x, heap[i + 1] = x.y, heap[i + 2] = x.z, heap[i + 3] = x.w;
-    }
+  /// `first` is what the limb's table (host/last_roots.h) has for the round's node, `roots` are the
+  /// limb's pairs.
+  __device__ __forceinline__ LastTwiddles(const uint4* first, const ShoupTwiddles& roots,
+                                          u32 prime_inv)
+      : q(roots.q), q_inv(prime_inv) {
+    const uint4 v = __ldg(first);
+    heap[1] = v.x, heap[2] = v.y, heap[4] = v.z, heap[8] = v.w;
+    derive<1>(roots);
+    derive<2>(roots);
+    derive<4>(roots);
   }
 
   template <u32 Count>
@@ -113,6 +113,18 @@ struct LastTwiddles {
 #pragma unroll
     for (u32 i = 0; i < Count; ++i) s.w[i] = heap[first + i];
     return s;
+  }
+
+ private:
+  // By roots [Count, 2 Count): entry j of each stage that has one.
+  template <u32 Count>
+  __device__ __forceinline__ void derive(const ShoupTwiddles& roots) {
+    const auto w = roots.load<Count>(Count);
+#pragma unroll
+    for (u32 i = 0; i < Count; ++i)
+#pragma unroll
+      for (u32 stage = 2 * Count; stage < 16; stage *= 2)
+        heap[stage + Count + i] = w.times(heap[stage], i);
   }
 };
 

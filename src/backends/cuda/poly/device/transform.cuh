@@ -13,8 +13,9 @@ namespace crenel::backend::cuda {
 
 struct TransformArgs {
   const PrimeConstants* primes;
-  const uint2* roots;     ///< of this direction, Shoup pairs, [prime][N / 16]
-  const u32* last_roots;  ///< of this direction, times R, [prime][N]
+  const uint2* roots;       ///< of this direction, Shoup pairs, [prime][N / 16]
+  const uint4* last_roots;  ///< of this direction (host/last_roots.h), [prime][N / 16]
+  const u32* small_roots;   ///< of small rings instead: all, times R, [prime][N]
   Poly<const u32> in;
   Poly<u32> out;
   u32 log_n;
@@ -43,9 +44,14 @@ __device__ __forceinline__ ShoupTwiddles shoup_twiddles(const TransformArgs& arg
                                                         u32 log_n) {
   return {args.roots + (u64(id) << (log_n - 4)), args.primes[id].q};
 }
+/// Of a table of last roots.
+__device__ __forceinline__ const uint4* last_root(const uint4* table, u32 id, u32 node, u32 log_n) {
+  const u32 nodes = 1u << (log_n - 4);
+  return table + id * nodes + (node - nodes);
+}
 __device__ __forceinline__ LastTwiddles last_twiddles(const TransformArgs& args, u32 id, u32 node) {
-  const PrimeConstants& m = args.primes[id];
-  return {args.last_roots + (u64(id) << args.log_n), node, m.q, m.q_inv};
+  return {last_root(args.last_roots, id, node, args.log_n), shoup_twiddles(args, id, args.log_n),
+          args.primes[id].q_inv};
 }
 
 // Tile of the row pass: 4 more words every 16, so that both 16 consecutive words a thread and one

@@ -131,7 +131,7 @@ KeySwitchTail tail_of(const device::KeyView& key, u32 first_digit,
 // output limbs [first, first + count) of a launch.
 DroppedRows dropped_rows(const RingTables& tables, const LimbSet& out, u32 first, u32 count,
                          const LimbSet& limbs) {
-  DroppedRows rows = {tables.inverse.pairs, tables.inverse.words};
+  DroppedRows rows = {tables.inverse.pairs, tables.inverse.last};
   for (u32 l = 0; l < count; ++l)
     if (limbs.contains(out[first + l])) rows.limbs[l / 32] |= 1u << l % 32;
   return rows;

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <array>
 
 #include "backends/cuda/poly/device/transform.cuh"
 #include "backends/cuda/poly/host/conversion_rows.h"
+#include "backends/cuda/poly/host/last_roots.h"
 #include "backends/cuda/poly/host/tables.h"
 #include "backends/cuda/poly/kernels/base_convert.cuh"
 #include "backends/cuda/poly/tuning/convert_columns.h"
@@ -31,6 +33,22 @@ PrimeConstants constants_of(const ring::PrimeTables& p) {
   return c;
 }
 
+// Twiddles of one direction (RingTables::Twiddles).
+struct Roots {
+  std::vector<uint2> pairs;
+  std::vector<uint4> last;
+  std::vector<u32> words;
+
+  void append(const std::vector<math::ShoupConstant<u32>>& roots, const math::Modulus<u32>& m) {
+    for (std::size_t i = 0; i < roots.size() / 16; ++i)
+      pairs.push_back(make_uint2(roots[i].value, roots[i].quotient));
+    if (roots.size() >> kMinFastLogN != 0)
+      append_last_roots(roots, m, last);
+    else
+      for (const auto& root : roots) words.push_back(times_r(root.value, m));
+  }
+};
+
 void append_inverse(const ConversionInput& input, const ring::Ring& ring,
                     std::vector<InverseScale>& scales) {
   const auto& conversion = *input.conversion;
@@ -50,32 +68,29 @@ void append_inverse(const ConversionInput& input, const ring::Ring& ring,
 RingTables upload_ring(const std::shared_ptr<CudaDevice>& device, const ring::Ring& ring) {
   std::vector<PrimeConstants> primes;
   std::vector<math::Modulus<u32>> moduli;
-  std::vector<u32> words, inverse_words;
-  std::vector<uint2> pairs, inverse_pairs;
-  const std::size_t early = ring.ring_dim() / 16;
-  const auto append = [&](const auto& roots, const math::Modulus<u32>& m,
-                          std::vector<u32>& to_words, std::vector<uint2>& to_pairs) {
-    for (const auto& root : roots) to_words.push_back(times_r(root.value, m));
-    for (std::size_t i = 0; i < early; ++i)
-      to_pairs.push_back(make_uint2(roots[i].value, roots[i].quotient));
-  };
+  Roots forward, inverse;
   for (u32 id = 0; id < ring.prime_count(); ++id) {
     const ring::PrimeTables& p = ring.prime(id);
     primes.push_back(constants_of(p));
     moduli.push_back(p.modulus);
-    append(p.roots, p.modulus, words, pairs);
-    append(p.inverse_roots, p.modulus, inverse_words, inverse_pairs);
+    forward.append(p.roots, p.modulus);
+    inverse.append(p.inverse_roots, p.modulus);
   }
   TableBuilder builder;
   const std::size_t primes_at = builder.add(primes), moduli_at = builder.add(moduli);
-  const std::size_t words_at = builder.add(words), inverse_words_at = builder.add(inverse_words);
-  const std::size_t pairs_at = builder.add(pairs), inverse_pairs_at = builder.add(inverse_pairs);
+  const auto add = [&](const Roots& roots) {
+    return std::array{builder.add(roots.pairs), builder.add(roots.last), builder.add(roots.words)};
+  };
+  const auto forward_at = add(forward), inverse_at = add(inverse);
   RingTables t;
   t.memory = std::make_unique<DeviceBytes>(device, builder.bytes().data(), builder.bytes().size());
   t.primes = at<PrimeConstants>(*t.memory, primes_at);
   t.moduli = at<math::Modulus<u32>>(*t.memory, moduli_at);
-  t.forward = {at<uint2>(*t.memory, pairs_at), at<u32>(*t.memory, words_at)};
-  t.inverse = {at<uint2>(*t.memory, inverse_pairs_at), at<u32>(*t.memory, inverse_words_at)};
+  const auto twiddles = [&](const std::array<std::size_t, 3>& offset) {
+    return RingTables::Twiddles{at<uint2>(*t.memory, offset[0]), at<uint4>(*t.memory, offset[1]),
+                                at<u32>(*t.memory, offset[2])};
+  };
+  t.forward = twiddles(forward_at), t.inverse = twiddles(inverse_at);
   return t;
 }
 

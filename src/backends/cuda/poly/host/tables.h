@@ -15,10 +15,11 @@ struct RingTables {
   std::unique_ptr<DeviceBytes> memory;
   const PrimeConstants* primes = nullptr;
   const math::Modulus<u32>* moduli = nullptr;
-  /// One direction: Shoup pairs for all stages but the last four, [prime][N / 16], and words times
-  /// R for all of them, [prime][N].
+  /// One direction: Shoup pairs for all stages but the last four, and what those are made of
+  /// (last_roots.h), [prime][N / 16]; of small rings words times R for all stages, [prime][N].
   struct Twiddles {
     const uint2* pairs = nullptr;
+    const uint4* last = nullptr;
     const u32* words = nullptr;
   };
   Twiddles forward, inverse;

@@ -63,8 +63,10 @@ inline TransformArgs transform_args(const RingTables& tables, bool forward, cons
                                     const ring::PolyShape& shape, const rns::LimbSet& limbs) {
   TransformArgs args = {};
   args.primes = tables.primes;
-  args.roots = (forward ? tables.forward : tables.inverse).pairs;
-  args.last_roots = (forward ? tables.forward : tables.inverse).words;
+  const RingTables::Twiddles& twiddles = forward ? tables.forward : tables.inverse;
+  args.roots = twiddles.pairs;
+  args.last_roots = twiddles.last;
+  args.small_roots = twiddles.words;
   args.out = out;
   args.log_n = shape.log_n;
   args.components = shape.components;

@@ -11,7 +11,7 @@ namespace crenel::backend::cuda {
 /// that leaves them.
 struct DroppedRows {
   const uint2* roots;                   ///< TransformArgs::roots of the inverse transform
-  const u32* last_roots;                ///< and its last_roots
+  const uint4* last_roots;              ///< and its last_roots
   u32 limbs[rns::kMaxLimbs / 32] = {};  ///< bits, by limb
 
   __host__ __device__ __forceinline__ bool has(u32 limb) const {
@@ -61,9 +61,9 @@ __device__ __forceinline__ void store_dropped(const Poly<u32>& out, const Droppe
   const u32 q = work.prime.q, q_inv = work.prime.q_inv, r2 = work.prime.r2;
   const u32 row = form.row(work), i = work.place.i;
   const u32 node = (1u << (work.log_n - Bits)) + row;
-  const LastTwiddles last = {dropped.last_roots + (u64(id) << work.log_n), (node << (Bits - 4)) + i,
-                             q, q_inv};
   const ShoupTwiddles roots = {dropped.roots + (u64(id) << (work.log_n - 4)), q};
+  const LastTwiddles last = {
+      last_root(dropped.last_roots, id, (node << (Bits - 4)) + i, work.log_n), roots, q_inv};
 #pragma unroll 1
   for (u32 c = 0; c < 2; ++c) {
     __syncwarp();  // all have read their tile

@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(kSmallThreads)
   __shared__ u32 x[1u << kMinFastLogN];
   const u32 limb = blockIdx.y, id = args.prime.at[limb];
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;
-  const u32* roots = args.last_roots + (u64(id) << args.log_n);
+  const u32* roots = args.small_roots + (u64(id) << args.log_n);
   const u32 b = blockIdx.z / args.components, c = blockIdx.z % args.components;
   const u32* from = args.in.limb(b, c, args.in_position.at[limb], args.log_n);
   u32* to = args.out.limb(b, c, limb, args.log_n);
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kSmallThreads)
   __shared__ u32 x[1u << kMinFastLogN];
   const u32 limb = blockIdx.y, id = args.prime.at[limb];
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv;
-  const u32* roots = args.last_roots + (u64(id) << args.log_n);
+  const u32* roots = args.small_roots + (u64(id) << args.log_n);
   const u32 b = blockIdx.z / args.components, c = blockIdx.z % args.components;
   const u32* from = args.in.limb(b, c, args.in_position.at[limb], args.log_n);
   u32* to = args.out.limb(b, c, limb, args.log_n);
