@@ -47,8 +47,6 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
 template <u32 Bits, class Source>
 __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     row_inverse(const __grid_constant__ TransformArgs args, const __grid_constant__ Source source) {
-  begin_kernel();
-  if (args.early != 0) release_next();
   constexpr u32 kHigh = Bits - 4;
   __shared__ __align__(16) u32 tiles[kRowTileWords<Bits>];
   __shared__ __align__(16) u32 heaps[kRowHeapWords<Bits>];
@@ -60,6 +58,8 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
   const LastTwiddles last_round = last_twiddles(args, id, place.last_node(args.log_n));
   const SharedTwiddles first_round =
       fetch_row_twiddles<Bits>(heaps, place.row_in_block(), roots, node, i);
+  begin_kernel();  // after the tables, which no kernel writes
+  if (args.early != 0) release_next();
   const u32 first = blockIdx.y * args.polys_per_block;
   const u32 last = min(first + args.polys_per_block, args.polys);
   for (u32 p = first; p < last; ++p) {
