@@ -179,10 +179,11 @@ struct RowPlace {
   /// Column of the k-th of four groups of four values, coalesced over the threads of a row.
   __device__ __forceinline__ u32 at(u32 k) const { return 4 * (i + k * kThreads); }
 };
-/// The same in blocks of so many rows.
+/// The same in blocks of so many rows, the first ones of limb `begin`.
 template <u32 Bits>
-__device__ __forceinline__ RowPlace<Bits> row_place(u32 rows) {
+__device__ __forceinline__ RowPlace<Bits> row_place(u32 rows, u32 begin) {
   RowPlace<Bits> place;
+  place.limb += begin < gridDim.z - blockIdx.z ? begin : begin - gridDim.z;
   place.row = blockIdx.x * rows + place.row_in_block();
   place.start = place.row << Bits;
   return place;
