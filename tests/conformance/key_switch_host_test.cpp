@@ -144,6 +144,8 @@ struct Case {
     const u64 component = u64(kLimbs) << LogN;
     tail.key = {key.words.data(), nullptr, 0, component, 2 * component};
     tail.dropped = {pairs[1].data(), last[1].data(), {drops ? 5u : 0u}};
+    tail.order.moved = static_cast<u32>(rng() % (kLimbs + 1));
+    tail.order.passed = static_cast<u32>(rng() % (kLimbs + 1 - tail.order.moved));
     out = before;
     const TransformArgs args = arguments(0, raised.input(), out.poly(), digits);
     if (entries_in_pairs)

@@ -179,11 +179,21 @@ struct RowPlace {
   /// Column of the k-th of four groups of four values, coalesced over the threads of a row.
   __device__ __forceinline__ u32 at(u32 k) const { return 4 * (i + k * kThreads); }
 };
-/// The same in blocks of so many rows, the first ones of limb `begin`.
+/// The order in which blocks come to limbs: ascending, but for the last `moved` ones, which come
+/// before the `passed` ones that precede them.
+struct LimbOrder {
+  u32 moved, passed;
+
+  __host__ __device__ __forceinline__ u32 limb(u32 z, u32 limbs) const {
+    const u32 first = limbs - moved - passed;
+    return z < first ? z : z < first + moved ? z + passed : z - moved;
+  }
+};
+/// The same in blocks of so many rows, limbs in this order.
 template <u32 Bits>
-__device__ __forceinline__ RowPlace<Bits> row_place(u32 rows, u32 begin) {
+__device__ __forceinline__ RowPlace<Bits> row_place(u32 rows, const LimbOrder& order) {
   RowPlace<Bits> place;
-  place.limb += begin < gridDim.z - blockIdx.z ? begin : begin - gridDim.z;
+  place.limb = order.limb(blockIdx.z, gridDim.z);
   place.row = blockIdx.x * rows + place.row_in_block();
   place.start = place.row << Bits;
   return place;

@@ -137,14 +137,6 @@ DroppedRows dropped_rows(const RingTables& tables, const LimbSet& out, u32 first
   return rows;
 }
 
-// The first of the dropped limbs that a launch ends with: their blocks take longest, and would have
-// the last round for themselves. 0 where it ends with others.
-u32 longest_first(const DroppedRows& dropped, u32 limbs) {
-  u32 begin = limbs;
-  while (begin > 0 && dropped.has(begin - 1)) --begin;
-  return begin < limbs ? begin : 0;
-}
-
 // A key switch from its sources on. Some limbs of all digits at a time, all of them when the digits
 // are not too large.
 void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
@@ -169,7 +161,6 @@ void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u
     tail.in_key = from(in_key, first);
     tail.first_limb = first;
     tail.dropped = dropped_rows(tables, out.limbs, first, count, dropped);
-    tail.begin = longest_first(tail.dropped, count);
     launch_key_switch_rows(stream, args, count, tail, form);
   });
 }

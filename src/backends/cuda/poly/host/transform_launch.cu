@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <type_traits>
 
 #include "backends/cuda/launch.cuh"
@@ -121,14 +122,26 @@ void row_divide_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
          kRowThreads<Bits>, kRowDivideBytes<Bits>, args, tail);
 }
 
+// Blocks of dropped limbs take longest: those that a launch ends with come before its last round,
+// and no earlier, since what they write is read next.
+LimbOrder order_of(const DroppedRows& dropped, u32 limbs, u64 blocks_of_limb, u64 resident) {
+  u32 moved = 0;
+  while (moved < limbs && dropped.has(limbs - 1 - moved)) ++moved;
+  const u64 round = (resident + blocks_of_limb - 1) / blocks_of_limb;
+  return {moved, static_cast<u32>(std::min<u64>(limbs - moved, round))};
+}
+
 template <u32 Bits, u32 Entries, class Form>
 void key_switch_rows_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
-                        const KeySwitchTail& tail, const Form& form) {
+                        KeySwitchTail tail, const Form& form) {
   const auto cost = [&] {
     return traffic::key_switch_rows(args, limbs, tail, work_of(form), Entries);
   };
   const dim3 grid((1u << (args.log_n - Bits)) / kKeySwitchRows<Bits, Entries>,
                   divide_up(args.polys / args.components, Entries), limbs);
+  const u32 resident = Entries == 1 ? kKeySwitchBlocksPerSm : kKeySwitchPairsPerSm;
+  tail.order = order_of(tail.dropped, limbs, u64(grid.x) * grid.y,
+                        u64(resident) * cuda_stream(stream).processors());
   launch(stream, cost, key_switch_rows<Bits, Entries, Form>, grid,
          dim3(kKeySwitchThreads<Bits, Entries>, Entries), kKeySwitchRowBytes<Bits, Entries>, args,
          tail, form);

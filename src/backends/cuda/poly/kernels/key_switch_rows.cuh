@@ -31,7 +31,7 @@ struct KeySwitchTail {
   u32 addend_limbs;
   u32 factor[rns::kMaxLimbs];  ///< by limb of the addend
   DroppedRows dropped;
-  u32 begin;  ///< the limb whose blocks come first, the others after it and round
+  LimbOrder order;
 };
 
 /// Threads of a block for each of its entries, and the rows they work on.
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(Entries* kKeySwitchThreads<Bits, Entries>,
   constexpr u32 kStep = 4 * kKeySwitchThreads<Bits, Entries>;
   constexpr u32 kTileWords = kRows * kRowTileStride<Bits>,
                 kHeapWords = kRows * 2 << kRowRound<Bits>;
-  const RowPlace<Bits> place = row_place<Bits>(kRows, tail.begin);
+  const RowPlace<Bits> place = row_place<Bits>(kRows, tail.order);
   const u32 half = Entries == 1 ? 0 : threadIdx.y, batch = Entries * blockIdx.y + half;
   const bool paired = Entries == 2 && (Entries * blockIdx.y + 1) * args.components < args.polys;
   if (Entries == 2 && half == 1 && !paired) return;
