@@ -170,7 +170,14 @@ void expect_definition(const Conversion& c, Rng& rng) {
       {0, static_cast<u8>(cut), static_cast<u8>(destinations - cut)}, {0, 0, static_cast<u8>(cut)}};
   constexpr u32 kUntouched = ~u32(0);
   std::vector<u32> out(u64(destinations) << LogN, kUntouched);
-  const ConvertColumnsArgs args = c.args(Matrices, items, out);
+  ConvertColumnsArgs args = c.args(Matrices, items, out);
+  std::vector<u32> tiles(c.in.size());
+  for (u64 i = 0; i < tiles.size(); ++i) {
+    const u32 n = static_cast<u32>(i % (1u << LogN));
+    tiles[i - n + TiledSources<LogN>::at(n >> row, n % (1u << row))] = c.in[i];
+  }
+  args.tiled = static_cast<u32>(rng() % 2);
+  if (args.tiled != 0) args.in.data = tiles.data();
   const u32 tile = static_cast<u32>(rng() % ((1u << row) / kColumns));
   const std::function<void()> body = [&] { convert_columns<LogN, Sources, Matrices>(args); };
   for (u32 z = 0; z < items.size(); ++z)

@@ -186,6 +186,46 @@ void expect_spread(u32 components, u32 batch, u32 count, Rng& rng) {
             << "target " << t << " polynomial " << p << " limb " << l;
 }
 
+// In place, the values that the plain pass leaves, where TiledSources says.
+template <u32 LogN>
+void expect_tiles(u32 components, u32 count, Rng& rng) {
+  SCOPED_TRACE(cat("2^", LogN, "; repeat with CRENEL_SEED=", run_seed()));
+  constexpr u32 kColumn = kColumnBits<LogN>, kRow = kRowBits<LogN>;
+  auto reference = make_context(device::make_ref_device(), LogN, mixed_primes(LogN, 4));
+  const Tables tables(*reference.ring, rng);
+  const PolyShape shape{LogN, components, 1};
+  const LimbSet limbs = LimbSet::range(4 - count, 4);
+  auto in = random_poly(*reference.ring, rng, shape, limbs, Domain::coeff);
+  auto out = garbage_poly(rng, shape, limbs, Domain::coeff);
+  std::vector<InverseScale> scales;
+  for (u32 l = 0; l < count; ++l) scales.push_back(tables.scales[limbs[l]]);
+  const auto run = [&](const auto& pass, const TransformArgs& args) {
+    launch_blocks(pass, {(1u << kRow) / kTileColumns<kColumn>, args.polys, count}, 1,
+                  kColumnThreads<kColumn>, args);
+  };
+  run([&](const TransformArgs& a) { column_inverse<LogN, InverseTail::shifted>(a, scales.data()); },
+      arguments(tables, out.host(), in.host()));
+  run([&](const TransformArgs& a) { column_inverse<LogN, InverseTail::tiled>(a, scales.data()); },
+      arguments(tables, in.host(), in.host()));
+  std::vector<u32> found(u64(1) << LogN);
+  for (u32 c = 0; c < components; ++c)
+    for (u32 l = 0; l < count; ++l) {
+      const u32* tiled = in.host().limb(0, c, l);
+      for (u32 i = 0; i < found.size(); ++i)
+        found[i] = tiled[TiledSources<LogN>::at(i >> kRow, i % (1u << kRow))];
+      EXPECT_EQ(std::memcmp(found.data(), out.host().limb(0, c, l), sizeof(u32) << LogN), 0)
+          << "component " << c << " limb " << l;
+    }
+}
+
+TEST(TransformOnHost, LeavesTiles) {
+  Rng rng = test_rng();
+  expect_tiles<14>(1, 2, rng);
+  expect_tiles<15>(2, 1, rng);
+  expect_tiles<16>(1, 1, rng);
+  expect_tiles<17>(1, 1, rng);
+}
+
 TEST(TransformOnHost, SpreadsWhatThePassMakes) {
   Rng rng = test_rng();
   expect_spread<10>(2, 1, 3, rng);

@@ -25,6 +25,7 @@ struct ConvertColumnsArgs {
   u32 components;      ///< of the input (1 when there are several digits)
   u32 first_limb;      ///< of the output, written at position 0
   u32 early;           ///< whether the launch after it may start when all blocks have
+  u32 tiled;           ///< sources lie as TiledSources says
   ColumnDigit digit[kFusedMaxDigits];
   ColumnItem item[kFusedMaxItems];
 };

@@ -58,6 +58,14 @@ Instance instance_of(u32 log_n, u32 sources, u32 folded) {
                        : instance_of<0>(log_n, sources);
 }
 
+u32 folded_of(const CudaStream& queue, const ConversionTables& tables) {
+  return tables.folded == nullptr ? 0 : folded_matrices(queue.tuned(Tunable::folded_matrices));
+}
+
+Instance fused_instance(const CudaStream& queue, const ConversionTables& tables, u32 log_n) {
+  return instance_of(log_n, padded_sources(tables.max_sources), folded_of(queue, tables));
+}
+
 std::vector<ColumnRange> ranges_of(const ConversionTables& tables, u32 first_limb, u32 last_limb) {
   std::vector<ColumnRange> ranges;
   for (const ConversionTable& t : tables.host)
@@ -102,15 +110,30 @@ void allow_convert_columns(u32 log_n, const GpuModel& gpu) {
   }
 }
 
+bool takes_tiles(device::Stream& stream, const ConversionTables& tables, u32 log_n) {
+  const CudaStream& queue = cuda_stream(stream);
+  if (!queue.on(Optimisation::convert_columns) || !queue.on(Optimisation::held_sources))
+    return false;
+  const Instance fused = fused_instance(queue, tables, log_n);
+  return fused.kernel != nullptr && fused.shared_bytes <= queue.model().shared_bytes &&
+         tables.count <= kFusedMaxDigits &&
+         tables.count * divide_up(tables.max_destinations, kFusedTogether) <= kFusedMaxItems;
+}
+
 void launch_convert_columns(device::Stream& stream, const RingTables& ring,
-                            const ConversionTables& tables, Poly<const u32> in,
+                            const ConversionTables& tables, const Sources& in,
                             const ring::PolyShape& in_shape, const TransformArgs& passes,
                             u32 first_limb, u32 limbs, const LimbBytes& own, bool early) {
   const CudaStream& queue = cuda_stream(stream);
-  const u32 folded =
-      tables.folded == nullptr ? 0 : folded_matrices(queue.tuned(Tunable::folded_matrices));
-  const Instance fused = instance_of(in_shape.log_n, padded_sources(tables.max_sources), folded);
   const u32 last_limb = first_limb + limbs;
+  if (!in.tiled && !takes_tiles(stream, tables, in_shape.log_n)) {
+    launch_base_convert(stream, ring, tables, in.poly, passes.out, in_shape, false, first_limb,
+                        last_limb);
+    launch_column_forward(stream, passes, limbs, own);
+    return;
+  }
+  const u32 folded = folded_of(queue, tables);
+  const Instance fused = fused_instance(queue, tables, in_shape.log_n);
   const u32 copies = in_shape.ring_dim() / kFusedValues * in_shape.polys();
   const u32 most =
       std::min(kFusedMaxOutputs, static_cast<u32>(queue.tuned(Tunable::conversion_outputs)));
@@ -119,21 +142,13 @@ void launch_convert_columns(device::Stream& stream, const RingTables& ring,
                          ? column_items(ranges, copies, queue.processors(), most,
                                         static_cast<u32>(queue.tuned(Tunable::conversion_granule)))
                          : equal_column_items(ranges, kConvertPlainOutputs);
-  const bool wanted =
-      queue.on(Optimisation::convert_columns) && queue.on(Optimisation::held_sources);
-  if (!wanted || fused.kernel == nullptr || fused.shared_bytes > queue.model().shared_bytes ||
-      tables.count > kFusedMaxDigits || items.size() > kFusedMaxItems) {
-    launch_base_convert(stream, ring, tables, in, passes.out, in_shape, false, first_limb,
-                        last_limb);
-    launch_column_forward(stream, passes, limbs, own);
-    return;
-  }
   ConvertColumnsArgs args = columns_args(ring, tables, folded);
-  args.in = in;
+  args.in = in.poly;
   args.out = passes.out;
   args.components = in_shape.components;
   args.first_limb = first_limb;
   args.early = early ? 1 : 0;
+  args.tiled = in.tiled ? 1 : 0;
   std::copy(items.begin(), items.end(), args.item);
   const dim3 grid(in_shape.ring_dim() / kFusedValues, in_shape.polys(),
                   static_cast<u32>(items.size()));

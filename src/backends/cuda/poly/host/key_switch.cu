@@ -13,24 +13,6 @@
 namespace crenel::backend::cuda {
 namespace {
 
-// Limbs `limbs` of `in`, or of what `source` makes of it, to coefficient form, scaled and shifted
-// for the conversion, into `workspace`.
-void inverse_shifted(Stream& stream, const RingTables& tables, const ConversionTables& conversion,
-                     const ring::PolyView<const u32>& in, const LimbSet& limbs, Poly<u32> workspace,
-                     const RowSource& source = PlainRows()) {
-  const TransformArgs args = transform_args(tables, false, workspace, in, limbs);
-  launch_row_inverse(stream, args, limbs.size(), source);
-  launch_column_inverse(stream, in_place(args), limbs.size(), conversion.inverse);
-}
-
-// The second pass of that, of limbs whose first one is done.
-void inverse_columns(Stream& stream, const RingTables& tables, const ConversionTables& conversion,
-                     const ring::PolyView<const u32>& in, const LimbSet& limbs,
-                     Poly<u32> workspace) {
-  launch_column_inverse(stream, transform_args(tables, false, workspace, in, limbs), limbs.size(),
-                        conversion.inverse);
-}
-
 // Dense memory for `polys` polynomials.
 Poly<u32> dense(const device::Buffer& buffer, const ring::PolyShape& shape, u32 limbs) {
   const u64 component = u64(limbs) << shape.log_n;
@@ -39,6 +21,25 @@ Poly<u32> dense(const device::Buffer& buffer, const ring::PolyShape& shape, u32 
 
 Poly<const u32> read_only(const Poly<u32>& p) {
   return {p.data, p.component_stride, p.batch_stride};
+}
+
+// The second pass of an inverse transform, in place, as the conversion after it takes it.
+Sources inverse_columns(Stream& stream, const ConversionTables& conversion,
+                        const TransformArgs& args, u32 limbs, const Poly<u32>& workspace) {
+  const bool tiled = takes_tiles(stream, conversion, args.log_n);
+  launch_column_inverse(stream, args, limbs, conversion.inverse, tiled);
+  return {read_only(workspace), tiled};
+}
+
+// Limbs `limbs` of `in`, or of what `source` makes of it, to coefficient form, scaled and shifted
+// for the conversion, into `workspace`.
+Sources inverse_shifted(Stream& stream, const RingTables& tables,
+                        const ConversionTables& conversion, const ring::PolyView<const u32>& in,
+                        const LimbSet& limbs, const Poly<u32>& workspace,
+                        const RowSource& source = PlainRows()) {
+  const TransformArgs args = transform_args(tables, false, workspace, in, limbs);
+  launch_row_inverse(stream, args, limbs.size(), source);
+  return inverse_columns(stream, conversion, in_place(args), limbs.size(), workspace);
 }
 
 // Arguments of passes in place on `out`, limbs `limbs`.
@@ -95,7 +96,7 @@ void in_parts(u32 most, u32 limbs, const F& f) {
 
 // ModUp from its sources on, `own` being what mod_up_from() says.
 void raise(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
-           const Poly<const u32>& sources, const ring::PolyShape& shape,
+           const Sources& sources, const ring::PolyShape& shape,
            const ring::PolyView<const u32>& own, const Prepared<rns::ModUp>& table) {
   const ConversionTables& conversion = table.on_device<ConversionTables>();
   const OwnLimbs kept = own_limbs(*table, own);
@@ -140,7 +141,7 @@ DroppedRows dropped_rows(const RingTables& tables, const LimbSet& out, u32 first
 // A key switch from its sources on. Some limbs of all digits at a time, all of them when the digits
 // are not too large.
 void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
-                const Poly<const u32>& sources, const ring::PolyShape& shape,
+                const Sources& sources, const ring::PolyShape& shape,
                 const ring::PolyView<const u32>& own, const Prepared<rns::ModUp>& table,
                 const LimbBytes& in_key, KeySwitchTail tail,
                 const KeySwitchForm& form = PlainSwitch(), const LimbSet& dropped = {}) {
@@ -167,7 +168,7 @@ void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u
 
 // A key switch whose result is rotated, from its sources on.
 void turn_key(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
-              const Poly<const u32>& sources, const ring::PolyShape& shape,
+              const Sources& sources, const ring::PolyShape& shape,
               const ring::PolyView<const u32>& own, const Prepared<rns::ModUp>& table,
               const device::KeyView& key, u32 first_digit, u64 element, bool add,
               const ring::PolyView<const u32>* addend, const device::LimbScalars* factor,
@@ -182,7 +183,7 @@ void turn_key(Stream& stream, const RingTables& tables, const ring::PolyView<u32
 
 // A key switch of a product that has passes, from its sources on.
 void switch_product(Stream& stream, const ring::Ring& ring, const RingTables& tables,
-                    const ring::PolyView<u32>& out, const Poly<const u32>& sources,
+                    const ring::PolyView<u32>& out, const Sources& sources,
                     const ring::PolyView<const u32>& a, const ring::PolyView<const u32>& b,
                     const Prepared<rns::ModUp>& table, const device::KeyView& key, u32 first_digit,
                     const device::LimbScalars& lift, const device::ProductSum& sum,
@@ -209,7 +210,7 @@ bool all_real(const device::SwitchOf& of) {
 
 // A division from its sources on.
 void divide_rows(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
-                 const Poly<const u32>& sources, const ring::PolyView<const u32>& x,
+                 const Sources& sources, const ring::PolyView<const u32>& x,
                  const ConversionTables& conversion, const ring::PolyView<const u32>* addend) {
   DivideTail tail = {};
   tail.x = poly(x);
@@ -237,8 +238,10 @@ void CudaPolyKernels::do_sources(Stream& stream, View out, const device::Sources
   if (!fast() || !has_passes(of.sum, of.in.limbs.size()))
     return PolyKernels::do_sources(stream, out, of, scales);
   if (out.limbs.empty()) return;
-  inverse_shifted(stream, tables_, scales.on_device<ConversionTables>(), first_rows(of), out.limbs,
-                  poly(out), rows_of(ring(), of));
+  const TransformArgs args = transform_args(tables_, false, poly(out), first_rows(of), out.limbs);
+  launch_row_inverse(stream, args, out.limbs.size(), rows_of(ring(), of));
+  launch_column_inverse(stream, in_place(args), out.limbs.size(),
+                        scales.on_device<ConversionTables>().inverse);
 }
 
 void CudaPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
@@ -246,16 +249,16 @@ void CudaPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
   if (!fast()) return PolyKernels::do_mod_up(stream, out, in, table);
   const device::Stage stage(stream, "mod_up");
   const device::Buffer workspace = stream.allocate(in.limbs.size() * limb_bytes(in.shape));
-  const Poly<u32> sources = dense(workspace, in.shape, in.limbs.size());
-  inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), in, in.limbs, sources);
-  raise(stream, tables_, out, read_only(sources), in.shape, in, table);
+  const Sources sources = inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), in,
+                                          in.limbs, dense(workspace, in.shape, in.limbs.size()));
+  raise(stream, tables_, out, sources, in.shape, in, table);
 }
 
 void CudaPolyKernels::do_mod_up_from(Stream& stream, View out, ConstView sources, ConstView own,
                                      const Prepared<rns::ModUp>& table) {
   if (!fast()) return PolyKernels::do_mod_up_from(stream, out, sources, own, table);
   const device::Stage stage(stream, "mod_up");
-  raise(stream, tables_, out, poly(sources), sources.shape, own, table);
+  raise(stream, tables_, out, {poly(sources)}, sources.shape, own, table);
 }
 
 void CudaPolyKernels::do_key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
@@ -285,9 +288,9 @@ void CudaPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView
                                                factor);
   const device::Stage stage(stream, "key_switch");
   const device::Buffer workspace = stream.allocate(in.limbs.size() * limb_bytes(in.shape));
-  const Poly<u32> sources = dense(workspace, in.shape, in.limbs.size());
-  inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), in, in.limbs, sources);
-  switch_key(stream, tables_, out, read_only(sources), in.shape, in, table,
+  const Sources sources = inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), in,
+                                          in.limbs, dense(workspace, in.shape, in.limbs.size()));
+  switch_key(stream, tables_, out, sources, in.shape, in, table,
              position_bytes(out.limbs, key.pairs.limbs), tail_of(key, first_digit, addend, factor));
 }
 
@@ -300,10 +303,10 @@ void CudaPolyKernels::do_key_switch_rotated(Stream& stream, View out, ConstView 
                                               add, addend, factor);
   const device::Stage stage(stream, "key_switch");
   const device::Buffer workspace = stream.allocate(in.limbs.size() * limb_bytes(in.shape));
-  const Poly<u32> sources = dense(workspace, in.shape, in.limbs.size());
-  inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), in, in.limbs, sources);
-  turn_key(stream, tables_, out, read_only(sources), in.shape, in, table, key, first_digit, element,
-           add, addend, factor);
+  const Sources sources = inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), in,
+                                          in.limbs, dense(workspace, in.shape, in.limbs.size()));
+  turn_key(stream, tables_, out, sources, in.shape, in, table, key, first_digit, element, add,
+           addend, factor);
 }
 
 void CudaPolyKernels::do_key_switch_product(Stream& stream, View out, ConstView a, ConstView b,
@@ -319,11 +322,10 @@ void CudaPolyKernels::do_key_switch_product(Stream& stream, View out, ConstView 
     const device::Stage stage(stream, "key_switch");
     const ConstView second = a.components(1, 1);
     const device::Buffer workspace = stream.allocate(a.limbs.size() * limb_bytes(second.shape));
-    const Poly<u32> sources = dense(workspace, second.shape, a.limbs.size());
-    inverse_shifted(stream, tables_, table.on_device<ConversionTables>(), second, a.limbs, sources,
-                    rows_of(ring(), {a, b, one}));
-    switch_product(stream, ring(), tables_, out, read_only(sources), a, b, table, key, first_digit,
-                   lift, one);
+    const Sources sources = inverse_shifted(
+        stream, tables_, table.on_device<ConversionTables>(), second, a.limbs,
+        dense(workspace, second.shape, a.limbs.size()), rows_of(ring(), {a, b, one}));
+    switch_product(stream, ring(), tables_, out, sources, a, b, table, key, first_digit, lift, one);
   });
 }
 
@@ -348,26 +350,28 @@ void CudaPolyKernels::do_key_switch_divided(Stream& stream, View out, View sum,
     const device::Stage stage(stream, "key_switch");
     const ConstView in = of.product() ? of.in.components(1, 1) : of.in;
     const device::Buffer workspace = stream.allocate(in.limbs.size() * limb_bytes(in.shape));
-    const Poly<u32> sources = dense(workspace, in.shape, in.limbs.size());
-    inverse_shifted(stream, tables_, raised.on_device<ConversionTables>(), in, in.limbs, sources,
-                    of.product() ? rows_of(ring(), {of.in, of.other, of.sum}) : PlainRows());
+    const Sources sources =
+        inverse_shifted(stream, tables_, raised.on_device<ConversionTables>(), in, in.limbs,
+                        dense(workspace, in.shape, in.limbs.size()),
+                        of.product() ? rows_of(ring(), {of.in, of.other, of.sum}) : PlainRows());
     if (of.product())
-      switch_product(stream, ring(), tables_, sum, read_only(sources), of.in, of.other, raised, key,
+      switch_product(stream, ring(), tables_, sum, sources, of.in, of.other, raised, key,
                      first_digit, *of.factor, of.sum, dropped);
     else if (of.element != 1)
-      turn_key(stream, tables_, sum, read_only(sources), in.shape, in, raised, key, first_digit,
-               of.element, false, of.addend, of.factor, dropped);
+      turn_key(stream, tables_, sum, sources, in.shape, in, raised, key, first_digit, of.element,
+               false, of.addend, of.factor, dropped);
     else
-      switch_key(stream, tables_, sum, read_only(sources), in.shape, in, raised,
+      switch_key(stream, tables_, sum, sources, in.shape, in, raised,
                  position_bytes(sum.limbs, key.pairs.limbs),
                  tail_of(key, first_digit, of.addend, of.factor), PlainSwitch(), dropped);
   }
   const device::Stage stage(stream, "divide");
   const ConversionTables& conversion = table.on_device<ConversionTables>();
   const device::Buffer workspace = stream.allocate(dropped.size() * limb_bytes(sum.shape));
-  const Poly<u32> sources = dense(workspace, sum.shape, dropped.size());
-  inverse_columns(stream, tables_, conversion, sum, dropped, sources);
-  divide_rows(stream, tables_, out, read_only(sources), sum, conversion, addend);
+  const Poly<u32> rows = dense(workspace, sum.shape, dropped.size());
+  const Sources sources = inverse_columns(
+      stream, conversion, transform_args(tables_, false, rows, sum, dropped), dropped.size(), rows);
+  divide_rows(stream, tables_, out, sources, sum, conversion, addend);
 }
 
 void CudaPolyKernels::do_key_switch_from(Stream& stream, View out, ConstView sources, ConstView own,
@@ -378,7 +382,7 @@ void CudaPolyKernels::do_key_switch_from(Stream& stream, View out, ConstView sou
     return PolyKernels::do_key_switch_from(stream, out, sources, own, table, key, first_digit,
                                            addend, factor);
   const device::Stage stage(stream, "key_switch");
-  switch_key(stream, tables_, out, poly(sources), sources.shape, own, table,
+  switch_key(stream, tables_, out, {poly(sources)}, sources.shape, own, table,
              position_bytes(out.limbs, key.pairs.limbs), tail_of(key, first_digit, addend, factor));
 }
 
@@ -391,7 +395,7 @@ void CudaPolyKernels::do_key_switch_rotated_from(Stream& stream, View out, Const
     return PolyKernels::do_key_switch_rotated_from(stream, out, sources, own, table, key,
                                                    first_digit, element, add, addend, factor);
   const device::Stage stage(stream, "key_switch");
-  turn_key(stream, tables_, out, poly(sources), sources.shape, own, table, key, first_digit,
+  turn_key(stream, tables_, out, {poly(sources)}, sources.shape, own, table, key, first_digit,
            element, add, addend, factor);
 }
 
@@ -404,7 +408,7 @@ void CudaPolyKernels::do_key_switch_product_from(Stream& stream, View out, Const
     return PolyKernels::do_key_switch_product_from(stream, out, sources, a, b, table, key,
                                                    first_digit, lift, sum);
   const device::Stage stage(stream, "key_switch");
-  switch_product(stream, ring(), tables_, out, poly(sources), a, b, table, key, first_digit, lift,
+  switch_product(stream, ring(), tables_, out, {poly(sources)}, a, b, table, key, first_digit, lift,
                  sum);
 }
 
@@ -416,9 +420,9 @@ void CudaPolyKernels::do_divide(Stream& stream, View out, ConstView in,
   const ConversionTables& conversion = table.on_device<ConversionTables>();
   const u32 dropped = table->dropped.size();
   const device::Buffer workspace = stream.allocate(dropped * limb_bytes(in.shape));
-  const Poly<u32> sources = dense(workspace, in.shape, dropped);
-  inverse_shifted(stream, tables_, conversion, in, table->dropped, sources);
-  divide_rows(stream, tables_, out, read_only(sources), in, conversion, addend);
+  const Sources sources = inverse_shifted(stream, tables_, conversion, in, table->dropped,
+                                          dense(workspace, in.shape, dropped));
+  divide_rows(stream, tables_, out, sources, in, conversion, addend);
 }
 
 void CudaPolyKernels::do_divide_from(Stream& stream, View out, ConstView sources, ConstView x,
@@ -426,7 +430,8 @@ void CudaPolyKernels::do_divide_from(Stream& stream, View out, ConstView sources
   if (!fast() || table->dropped.empty())
     return PolyKernels::do_divide_from(stream, out, sources, x, table, addend);
   const device::Stage stage(stream, "divide");
-  divide_rows(stream, tables_, out, poly(sources), x, table.on_device<ConversionTables>(), addend);
+  divide_rows(stream, tables_, out, {poly(sources)}, x, table.on_device<ConversionTables>(),
+              addend);
 }
 
 }  // namespace crenel::backend::cuda

@@ -87,16 +87,22 @@ void column_forward_of(device::Stream& stream, const TransformArgs& args, u32 li
 }
 
 template <u32 LogN>
+auto* column_inverse_kernel(bool shifted, bool tiled) {
+  if constexpr (LogN >= kMinFusedLogN)
+    if (tiled) return column_inverse<LogN, InverseTail::tiled>;
+  return shifted ? column_inverse<LogN, InverseTail::shifted>
+                 : column_inverse<LogN, InverseTail::canonical>;
+}
+
+template <u32 LogN>
 void column_inverse_of(device::Stream& stream, TransformArgs args, u32 limbs,
-                       const InverseScale* scales) {
+                       const InverseScale* scales, bool tiled) {
   // a base conversion follows
   args.early = scales != nullptr ? starts_conversion_early(stream) : 0;
   const dim3 grid = column_grid(args, limbs);
   const auto cost = [&] { return traffic::column_pass("column_inverse", args, limbs, no_limbs()); };
-  launch(stream, cost,
-         scales ? column_inverse<LogN, InverseTail::shifted>
-                : column_inverse<LogN, InverseTail::canonical>,
-         grid, kColumnThreads<kColumnBits<LogN>>, 0, args, scales);
+  launch(stream, cost, column_inverse_kernel<LogN>(scales != nullptr, tiled), grid,
+         kColumnThreads<kColumnBits<LogN>>, 0, args, scales);
 }
 
 template <u32 Bits>
@@ -139,9 +145,10 @@ void key_switch_rows_of(device::Stream& stream, const TransformArgs& args, u32 l
   };
   const dim3 grid((1u << (args.log_n - Bits)) / kKeySwitchRows<Bits, Entries>,
                   divide_up(args.polys / args.components, Entries), limbs);
-  const u32 resident = Entries == 1 ? kKeySwitchBlocksPerSm : kKeySwitchPairsPerSm;
-  tail.order = order_of(tail.dropped, limbs, u64(grid.x) * grid.y,
-                        u64(resident) * cuda_stream(stream).processors());
+  if (Entries ==
+      1)  // pairs lose what they gain: dropped limbs leave L2 (dev/kernels/README.md, b38)
+    tail.order = order_of(tail.dropped, limbs, u64(grid.x) * grid.y,
+                          u64(kKeySwitchBlocksPerSm) * cuda_stream(stream).processors());
   launch(stream, cost, key_switch_rows<Bits, Entries, Form>, grid,
          dim3(kKeySwitchThreads<Bits, Entries>, Entries), kKeySwitchRowBytes<Bits, Entries>, args,
          tail, form);
@@ -193,9 +200,9 @@ void launch_column_forward(device::Stream& stream, TransformArgs args, u32 limbs
 }
 
 void launch_column_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
-                           const InverseScale* scales) {
+                           const InverseScale* scales, bool tiled) {
   with_log_n(args.log_n,
-             [&](auto log_n) { column_inverse_of<log_n()>(stream, args, limbs, scales); });
+             [&](auto log_n) { column_inverse_of<log_n()>(stream, args, limbs, scales, tiled); });
 }
 
 void launch_row_forward(device::Stream& stream, TransformArgs args, u32 limbs,

@@ -33,9 +33,9 @@ using RowSource = std::variant<PlainRows, ProductRows<false>, ProductRows<true>>
 void launch_row_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
                         const RowSource& source = PlainRows());
 /// With `scales` (one a limb) the result is multiplied and shifted for a base conversion, otherwise
-/// canonical.
+/// canonical. `tiled`: with scales, where takes_tiles() (convert_columns.h).
 void launch_column_inverse(device::Stream& stream, TransformArgs args, u32 limbs,
-                           const InverseScale* scales);
+                           const InverseScale* scales, bool tiled = false);
 
 /// TransformArgs::early of a pass that a base conversion follows.
 inline u32 starts_conversion_early(device::Stream& stream) {

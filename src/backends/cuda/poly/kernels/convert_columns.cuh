@@ -12,6 +12,7 @@
 #pragma once
 
 #include "backends/cuda/poly/device/column_tile.cuh"
+#include "backends/cuda/poly/device/tiled_sources.cuh"
 #include "backends/cuda/poly/device/transform.cuh"
 #include "backends/cuda/poly/kernels/base_convert.cuh"
 
@@ -54,11 +55,12 @@ struct FusedBlock {
     return (kTurns * warp + i) % (kColumns / 4) * 4;
   }
 
-  /// Starts bringing a tile of the sources, from `from` on.
-  __device__ __forceinline__ void fetch_sources(const u32* from) const {
+  /// Starts bringing the tile of the sources that begins with a column.
+  __device__ __forceinline__ void fetch_sources(const u32* from, u32 first) const {
     constexpr u32 kChunks = kColumns / 4;
     const u32 at_row = threadIdx.x / kChunks, column = threadIdx.x % kChunks * 4;
-    const u32* at = from + (at_row << kRow) + column;
+    const u32* at = from + (args.tiled != 0 ? TiledSources<LogN>::at(at_row, first + column)
+                                            : (at_row << kRow) + first + column);
     u32* slot = memory.sources + Tile::source_slot(at_row, column);
     for (u32 j = 0; j < table.sources; ++j)
       copy_async<16>(slot + j * Tile::kSourceStride, at + (u64(j) << LogN));
@@ -259,7 +261,7 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
   if (args.early != 0) release_next();
   const u32 b = blockIdx.y / args.components, c = blockIdx.y % args.components;
   const u32 column = blockIdx.x * Block::kColumns;
-  block.fetch_sources(args.in.limb(b, c, table.first, LogN) + column);
+  block.fetch_sources(args.in.limb(b, c, table.first, LogN), column);
   wait_for_copies();
   __syncthreads();
   typename Block::Values z;

@@ -1,12 +1,14 @@
 // The column pass of 2^10 .. 2^17 points, forward and inverse.
 #pragma once
 
+#include "backends/cuda/poly/device/tiled_sources.cuh"
 #include "backends/cuda/poly/device/transform.cuh"
 
 namespace crenel::backend::cuda {
 
-/// shifted: as the sources of a base conversion (base_convert.cuh).
-enum class InverseTail { canonical, shifted };
+/// shifted: as the sources of a base conversion (base_convert.cuh); tiled: so, where its blocks take
+/// them (TiledSources).
+enum class InverseTail { canonical, shifted, tiled };
 
 // Tile of the column pass. A thread of group g holds either the rows g + e 2^(Bits-4) (split) or
 // 16 g + e (joined). When a row is only 16 words wide, 16 more every 16 rows put the two groups of
@@ -109,7 +111,7 @@ __device__ __forceinline__ void inverse_columns(const TransformArgs& args,
   for (u32 e = 0; e < kPerThread; ++e) x[e] = tile[split_slot<Bits, Columns>(group, e, lane)];
   // A round of fewer than four stages leaves pairs at distance 8 only in its last stage.
   inverse_round_scaled<kHigh>(x, twiddles, q, scale.c, scale.c_root);
-  if constexpr (Tail == InverseTail::shifted) {
+  if constexpr (Tail != InverseTail::canonical) {
 #pragma unroll
     for (u32 e = 0; e < kPerThread; ++e) x[e] = centre_up(x[e], q);
   }
@@ -121,9 +123,16 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
     column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
   inverse_columns<LogN, Tail, kTileColumns<kColumnBits<LogN>>>(
       args, scales, [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread]) {
-        u32* to = args.out.limb(b, c, limb, LogN) + first;
+        constexpr bool kTiled = Tail == InverseTail::tiled;
+        constexpr u32 kStep = 1u << kColumnStep<LogN>, kRow = kRowBits<LogN>;
+        u32* to = args.out.limb(b, c, limb, LogN);
+        if constexpr (kTiled)
+          to += TiledSources<LogN>::at(first >> kRow, first & ((1u << kRow) - 1));
+        else
+          to += first;
 #pragma unroll
-        for (u32 e = 0; e < kPerThread; ++e) to[e << kColumnStep<LogN>] = x[e];
+        for (u32 e = 0; e < kPerThread; ++e)
+          to[e * (kTiled ? kStep / TiledSources < kTiled ? LogN : 16 > ::kTiles : kStep)] = x[e];
       });
 }
 

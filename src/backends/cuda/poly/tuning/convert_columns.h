@@ -16,6 +16,8 @@ inline constexpr u32 kFusedTogether = kConvertTogether;
 inline constexpr u32 kFusedMaxOutputs = 64;
 /// Sources (a multiple of four) with an instance; rings are listed in host/convert_columns.cu.
 inline constexpr u32 kMaxFusedSources = 16;
+/// The least ring with instances.
+inline constexpr u32 kMinFusedLogN = 14;
 /// Sources up to which registers suffice for the values of both turns of a warp together, and for
 /// two columns a thread in the second round.
 inline constexpr u32 kJointSources = 16, kWideSources = 12;
