@@ -3,7 +3,8 @@
 
     tools/fit_launches.py count --counters ncu.csv --boot bench/results/boot40-h200-boot.json \\
         --date 2026-11-26 --forms earlier --json bench/results/launches-boot40-h200.json
-    tools/fit_launches.py accounts --together split-boot40-h100x2.json .. \\
+    tools/fit_launches.py accounts --kept bench/results/gpus-accounts-boot40.json \\
+        --together split-boot40-h100x2.json .. \\
         --earlier split-boot40-h200x2-events.json .. --older split-operations-h100.json \\
         --json bench/results/gpus-accounts-boot40.json
     tools/fit_launches.py fit bench/results/launches-boot40-h200.json   # the "launches" of ceilings.json
@@ -95,8 +96,8 @@ class Forms(NamedTuple):
 FORMS = {
     "today": Forms("all that there is", (), ("divided_rows",), True),
     "earlier": Forms(
-        "keys without those for aligned levels; on one GPU without divided_rows, on several without "
-        "rotated_rows and product_rows, too",
+        "rows read all their twiddles, keys without those for aligned levels; on one GPU without "
+        "divided_rows, on several without rotated_rows and product_rows, too",
         ("divided_rows",),
         ("divided_rows", "rotated_rows", "product_rows"),
         False,
@@ -197,10 +198,13 @@ def make_accounts(args: argparse.Namespace) -> None:
         },
     }
     found = {}
-    for name, forms in FORMS.items():
-        for count, off in (("one", forms.one), ("several", forms.several)):
-            accounts = {"bootstrap": bootstrap(off, forms.aligned)} | operations(off, forms.aligned)
-            found |= {f"{what}; {name}; {count}": launch_times.rows(r) for what, r in accounts.items()}
+    forms = FORMS["today"]
+    for count, off in (("one", forms.one), ("several", forms.several)):
+        accounts = {"bootstrap": bootstrap(off, forms.aligned)} | operations(off, forms.aligned)
+        found |= {f"{what}; today; {count}": launch_times.rows(r) for what, r in accounts.items()}
+    # Nothing makes the earlier ones any more: kernels of today make twiddles that those read.
+    kept = json.loads(args.kept.read_text(encoding="utf-8"))
+    found |= {name: rows for name, rows in kept.items() if "; earlier; " in name}
     written(args.json, head, found, launch_times.COLUMNS)
 
 
@@ -231,6 +235,9 @@ def main() -> None:
     count.set_defaults(run=make_counted)
     accounts = commands.add_parser("accounts")
     accounts.add_argument("--together", nargs="*", default=[], help=f"records of {TOGETHER[1]}")
+    accounts.add_argument(
+        "--kept", type=Path, required=True, help="the file before: its earlier launches stay"
+    )
     accounts.add_argument("--earlier", nargs="*", default=[], help="records that lack forms of today")
     accounts.add_argument("--older", nargs="*", default=[], help="records whose launches nothing makes now")
     accounts.set_defaults(run=make_accounts)

@@ -518,6 +518,6 @@ def test_resnet20(name, degree):
     assert took < 1
     assert found.price == pytest.approx(least(program, chain), rel=1e-12)
     assert found.price == pytest.approx(sum(s.price for s in found.steps), rel=1e-12)
-    assert boots and found.runner_up.price >= found.price
+    assert boots and found.runner_up.price >= found.price * (1 - 1e-12)  # ties add up in another order
     centred = resnet20(params, costs, degree, centred_only=True)
     assert place(centred, chain).price == pytest.approx(least(centred, chain), rel=1e-12)

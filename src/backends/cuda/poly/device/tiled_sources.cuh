@@ -5,10 +5,9 @@
 
 namespace crenel::backend::cuda {
 
-/// Where values lie, in words of a limb. A block of the last pass has the columns of two tiles of the
-/// conversion: each takes half of its rows, with two of its own in each, so that what a block of the
-/// conversion brings lies in pieces twice as long. It waits for their number, not for their bytes
-/// (dev/kernels/README.md, b39).
+/// Where values lie, in words of a limb. A block of the last pass has the columns of two tiles of
+/// the conversion: each takes half of its rows, with two of its own in each, so that what a block
+/// of the conversion brings lies in pieces twice as long (dev/kernels/README.md, b39).
 template <u32 LogN>
 struct TiledSources {
   static constexpr u32 kBits = column_bits(LogN), kRow = row_bits(LogN);

@@ -18,9 +18,9 @@ struct Sources {
 /// Whether launch_convert_columns() takes sources tiled, and wants them so.
 bool takes_tiles(device::Stream& stream, const ConversionTables& tables, u32 log_n);
 
-/// Output limbs [first_limb, first_limb + limbs) of `passes.out`, from `in`: converted, and through the column pass but for `own` (transform_launch.h). In one
-/// launch where that has an instance, in two otherwise. `early`: the launch after the one may start
-/// while it ends.
+/// Output limbs [first_limb, first_limb + limbs) of `passes.out`, from `in`: converted, and through
+/// the column pass but for `own` (transform_launch.h). In one launch where that has an instance, in
+/// two otherwise. `early`: the launch after the one may start while it ends.
 void launch_convert_columns(device::Stream& stream, const RingTables& ring,
                             const ConversionTables& tables, const Sources& in,
                             const ring::PolyShape& in_shape, const TransformArgs& passes,

@@ -6,8 +6,8 @@
 
 namespace crenel::backend::cuda {
 
-/// shifted: as the sources of a base conversion (base_convert.cuh); tiled: so, where its blocks take
-/// them (TiledSources).
+/// shifted: as the sources of a base conversion (base_convert.cuh); tiled: so, where its blocks
+/// take them (TiledSources).
 enum class InverseTail { canonical, shifted, tiled };
 
 // Tile of the column pass. A thread of group g holds either the rows g + e 2^(Bits-4) (split) or
