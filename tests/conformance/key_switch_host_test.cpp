@@ -269,9 +269,11 @@ TEST(KeySwitchOnTheHost, EveryForm) {
   Case<10>(1, 2).every_form();
   Case<11>(3, 1).every_form();
   Case<12>(2, 3).every_form();
+#if !defined(CRENEL_TEST_ADDRESS)  // minutes there, of rows of the same forms
   Case<14>(3, 1).every_form();
   Case<16>(2, 1).every_form();
   Case<17>(1, 1).every_form();
+#endif
 }
 
 }  // namespace

@@ -10,6 +10,13 @@
 #include <random>
 #include <utility>
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CRENEL_TEST_ADDRESS 1
+#include <sanitizer/asan_interface.h>
+#endif
+#endif
+
 // Kernels' static variables of a block: one block, or one cluster without any, runs at a time.
 #undef __shared__
 #define __shared__ thread_local
@@ -31,6 +38,7 @@ class HostBlocks {
   /// index.
   void run(dim3 first, u32 blocks, u32 threads, u32 width, const std::function<void()>& body) {
     body_ = &body, first_ = first, threads_ = threads, width_ = width;
+    clean_stacks();
     fibers_.assign(blocks * threads, {});
     stacks_.resize(fibers_.size() * kStack), memory_.resize(blocks * kShared);
     all_ = {}, blocks_.assign(blocks, {}), warps_.assign((fibers_.size() + 31) / 32, {});
@@ -105,6 +113,12 @@ class HostBlocks {
   }
   void pause() {
     if (_setjmp(fibers_[at_].here) == 0) _longjmp(scheduler_, 1);
+  }
+  // Fibers end in a jump: what AddressSanitizer has marked of their frames would stay marked.
+  void clean_stacks() {
+#if defined(CRENEL_TEST_ADDRESS)
+    __asan_unpoison_memory_region(stacks_.data(), stacks_.size());
+#endif
   }
   static void open(Barrier& barrier) {
     if (barrier.arrived == barrier.live) barrier.arrived = 0, ++barrier.passed;
