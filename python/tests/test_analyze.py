@@ -250,7 +250,9 @@ def test_a_sweep_on_the_dry_device(dry, counted, capsys, tmp_path):
     assert found["kind"] == "crenel-sweep" and [p["batch"] for p in found["points"]] == [1, 1, 1, 4, 4, 4]
     for one, four in zip(found["points"][:3], found["points"][3:], strict=True):
         assert one["limbs"] == four["limbs"] and one["total"]["launches"] == four["total"]["launches"]
-        assert four["total"]["multiply_adds"] == 4 * one["total"]["multiply_adds"]
+        # a block makes its twiddles once for several ciphertexts
+        products = four["total"]["multiply_adds"] / one["total"]["multiply_adds"]
+        assert 3.9 < products <= 4
         assert four["largest_bytes"] > one["largest_bytes"] > 0
 
 
