@@ -10,11 +10,15 @@
 #include <random>
 #include <utility>
 
-#if defined(__has_feature)
+#if defined(__SANITIZE_ADDRESS__)  // GCC's
+#define CRENEL_TEST_ADDRESS 1
+#elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define CRENEL_TEST_ADDRESS 1
-#include <sanitizer/asan_interface.h>
 #endif
+#endif
+#if defined(CRENEL_TEST_ADDRESS)
+#include <sanitizer/asan_interface.h>
 #endif
 
 // Kernels' static variables of a block: one block, or one cluster without any, runs at a time.

@@ -80,7 +80,7 @@ bool take_part(Host& host, u32 part, u32 parts, u32 turns, u64 seed) {
 }
 
 TEST(Meeting, AllLimbsHaveComeWhenTheKernelEnds) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(CRENEL_TEST_ADDRESS)
   GTEST_SKIP() << "fibers: not under AddressSanitizer";
 #endif
   auto rng = test_rng();
