@@ -16,7 +16,7 @@ struct TiledSources {
 
   static __host__ __device__ __forceinline__ u32 at(u32 row, u32 column) {
     const u32 inner = column % (kTiles * kColumns), tile = inner / kColumns;
-    return ((tile << kBits) / kTiles + row / kTiles << kRow) + (column - inner) +
+    return (((tile << kBits) / kTiles + row / kTiles) << kRow) + (column - inner) +
            row % kTiles * kColumns + inner % kColumns;
   }
 };

@@ -145,8 +145,8 @@ void key_switch_rows_of(device::Stream& stream, const TransformArgs& args, u32 l
   };
   const dim3 grid((1u << (args.log_n - Bits)) / kKeySwitchRows<Bits, Entries>,
                   divide_up(args.polys / args.components, Entries), limbs);
-  if (Entries ==
-      1)  // pairs lose what they gain: dropped limbs leave L2 (dev/kernels/README.md, b38)
+  // pairs lose what they gain: dropped limbs leave L2 (dev/kernels/README.md, b38)
+  if constexpr (Entries == 1)
     tail.order = order_of(tail.dropped, limbs, u64(grid.x) * grid.y,
                           u64(kKeySwitchBlocksPerSm) * cuda_stream(stream).processors());
   launch(stream, cost, key_switch_rows<Bits, Entries, Form>, grid,
