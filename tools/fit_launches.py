@@ -2,9 +2,9 @@
 """Launches of one bootstrap, each counted by itself, beside its account: bench/results/launches-NAME.json.
 
     tools/fit_launches.py count --counters ncu.csv --boot bench/results/boot40-h200-boot.json \\
-        --date 2026-11-26 --forms earlier --json bench/results/launches-boot40-h200.json
+        --date "$(date -I)" --json bench/results/launches-boot40-h200.json
     tools/fit_launches.py accounts --kept bench/results/gpus-accounts-boot40.json \\
-        --together split-boot40-h100x2.json .. \\
+        --whole-twiddles split-boot40-h200x2.json .. --together split-boot40-h100x2.json .. \\
         --earlier split-boot40-h200x2-events.json .. --older split-operations-h100.json \\
         --json bench/results/gpus-accounts-boot40.json
     tools/fit_launches.py fit bench/results/launches-boot40-h200.json   # the "launches" of ceilings.json
@@ -17,7 +17,7 @@ The counters are those of `crenel_bench_boot --once` (two eager bootstraps), fro
 
 A bootstrap's launches repeat, so that as many in a row as it has are all of it, turned. They are laid beside
 the account of "cuda:dry" by the names of kernels and, where a grid tells them, by polynomials and limbs; what
-does not fit is an error.
+does not fit is an error. That account is of today's launches, and so must be what is counted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 # Kernels whose grids are (tiles, polynomials, limbs).
@@ -82,30 +82,23 @@ def account(run: Callable[[], Any], context: Any) -> list[Any]:
     return found.records()
 
 
-class Forms(NamedTuple):
-    """What a record's launches were: optimisations that were off on one GPU, more of them on several, and
-    whether there were keys for aligned levels."""
-
-    what: str
-    one: tuple[str, ...]
-    several: tuple[str, ...]
-    aligned: bool
-
-
-# Several GPUs exchange what is dropped as key switches wrote it: `divided_rows` is of one.
+# Optimisations that are off: several GPUs exchange what is dropped as key switches wrote it.
+OFF: dict[str, tuple[str, ...]] = {"one": (), "several": ("divided_rows",)}
+# What several GPUs were measured at: levels and their limbs.
+PRODUCTS = ((28, 47), (16, 23), (7, 11))
+# What a record's launches were, each form besides those before it.
 FORMS = {
-    "today": Forms("all that there is", (), ("divided_rows",), True),
-    "earlier": Forms(
-        "rows read all their twiddles, keys without those for aligned levels; on one GPU without "
-        "divided_rows, on several without rotated_rows and product_rows, too",
-        ("divided_rows",),
-        ("divided_rows", "rotated_rows", "product_rows"),
-        False,
-    ),
+    "today": "all that there is",
+    "whole twiddles": "rows that read all their twiddles and make none",
+    # On several GPUs without entries_apart; of whole twiddles.
+    "together": "EvalMod's real and imaginary parts on all GPUs together",
+    "earlier": "keys without those for aligned levels; on one GPU without divided_rows, on several without "
+    "rotated_rows and product_rows, too",
+    "older": "launches that are not kept",
 }
-# Launches of today; on several GPUs without entries_apart.
-TOGETHER = ("together", "EvalMod's real and imaginary parts on all GPUs together")
-OLDER = "older"
+# Their tables stay as a file before has them: kernels of today launch nothing like them.
+KEPT = ("whole twiddles", "earlier")
+FORMAT = 3
 
 
 def opened(off: tuple[str, ...]) -> Any:
@@ -119,27 +112,45 @@ def opened(off: tuple[str, ...]) -> Any:
     return ckks.Context(ckks.preset("boot40"), device=device)
 
 
-def bootstrap(off: tuple[str, ...], aligned: bool) -> list[Any]:
+def bootstrap(off: tuple[str, ...]) -> list[Any]:
     from crenel import ckks
 
     context = opened(off)
     client = context.keygen()
-    options = ckks.BootstrapOptions(aligned_keys=aligned)
+    options = ckks.BootstrapOptions(aligned_keys=True)
     boot = context.bootstrapper(client.evaluation_keys(bootstrap=options), options)
     a = client.encrypt([0.5], level=boot.levels.input)
     return account(lambda: boot.eager(a), context)
 
 
-def operations(off: tuple[str, ...], aligned: bool) -> dict[str, list[Any]]:
-    """Of products with their rescale, at the limbs that several GPUs were measured at."""
+def operations(off: tuple[str, ...]) -> list[list[Any]]:
+    """Of products with their rescale."""
     context = opened(off)
     client = context.keygen()
-    ev = context.evaluator(client.evaluation_keys(aligned=aligned))
-    found = {}
-    for level, limbs in ((28, 47), (16, 23), (7, 11)):
+    ev = context.evaluator(client.evaluation_keys(aligned=True))
+    found = []
+    for level, _ in PRODUCTS:
         a, b = (ev(client.encrypt([x], level=level)) for x in (0.5, 0.25))
-        found[f"hmult_rescale, {limbs} limbs"] = account(lambda a=a, b=b: a * b, context)  # type: ignore[misc]
+        found.append(account(lambda a=a, b=b: a * b, context))  # type: ignore[misc]
     return found
+
+
+def tables(form: str) -> list[str]:
+    """Names of the accounts of a form."""
+    operations = ["bootstrap", *(f"hmult_rescale, {limbs} limbs" for _, limbs in PRODUCTS)]
+    return [f"{what}; {form}; {count}" for count in OFF for what in operations]
+
+
+def kept(file: Path) -> tuple[dict[str, list[list[Any]]], dict[str, str]]:
+    """Accounts that nothing makes any more, and the commits that they were computed at."""
+    data = json.loads(file.read_text(encoding="utf-8"))
+    if data.get("format") != FORMAT:
+        raise SystemExit(f"{file}: format {data.get('format')}, expected {FORMAT}")
+    names = [name for form in KEPT for name in tables(form)]
+    if missing := [name for name in names if name not in data]:
+        raise SystemExit(f"{file} lacks accounts that nothing makes any more: {', '.join(missing)}")
+    commits = data["account_at_commit"]
+    return {name: data[name] for name in names}, {form: commits[form] for form in KEPT}
 
 
 def written(path: Path, head: Json, accounts: dict[str, list[list[Any]]], columns: tuple[str, ...]) -> None:
@@ -156,8 +167,7 @@ def written(path: Path, head: Json, accounts: dict[str, list[list[Any]]], column
 def make_counted(args: argparse.Namespace) -> None:
     from crenel import launch_times
 
-    forms = FORMS[args.forms]
-    records = bootstrap(forms.one, forms.aligned)
+    records = bootstrap(OFF["one"])
     us = turned(records, counted(args.counters))
     boot = json.loads(args.boot.read_text())
     whole = next(r["latency_us"] for r in boot["results"] if not r["graph"])
@@ -183,29 +193,19 @@ def make_counted(args: argparse.Namespace) -> None:
 def make_accounts(args: argparse.Namespace) -> None:
     from crenel import launch_times
 
+    before, commits = kept(args.kept)
     head = {
         "kind": "crenel-gpus-accounts",
-        "format": 2,
+        "format": FORMAT,
         "params": "boot40",
-        "account_at_commit": args.commit,
+        "account_at_commit": {"today": args.commit} | commits,
         "ring_dim": 65536,
-        "forms": {name: forms.what for name, forms in FORMS.items()}
-        | {TOGETHER[0]: TOGETHER[1], OLDER: "launches that are not kept"},
-        "records": {
-            TOGETHER[0]: sorted(args.together),
-            "earlier": sorted(args.earlier),
-            OLDER: sorted(args.older),
-        },
+        "forms": FORMS,
+        "records": {form: sorted(vars(args)[form]) for form in FORMS if form != "today"},
     }
-    found = {}
-    forms = FORMS["today"]
-    for count, off in (("one", forms.one), ("several", forms.several)):
-        accounts = {"bootstrap": bootstrap(off, forms.aligned)} | operations(off, forms.aligned)
-        found |= {f"{what}; today; {count}": launch_times.rows(r) for what, r in accounts.items()}
-    # Nothing makes the earlier ones any more: kernels of today make twiddles that those read.
-    kept = json.loads(args.kept.read_text(encoding="utf-8"))
-    found |= {name: rows for name, rows in kept.items() if "; earlier; " in name}
-    written(args.json, head, found, launch_times.COLUMNS)
+    made = [run for off in OFF.values() for run in (bootstrap(off), *operations(off))]
+    found = {name: launch_times.rows(run) for name, run in zip(tables("today"), made, strict=True)}
+    written(args.json, head, found | before, launch_times.COLUMNS)
 
 
 def fit(args: argparse.Namespace) -> None:
@@ -231,15 +231,15 @@ def main() -> None:
     count.add_argument("--counters", type=Path, required=True)
     count.add_argument("--boot", type=Path, required=True, help="what a bootstrap took in a queue")
     count.add_argument("--date", required=True)
-    count.add_argument("--forms", choices=FORMS, default="today", help="those of the counted bootstrap")
     count.set_defaults(run=make_counted)
     accounts = commands.add_parser("accounts")
-    accounts.add_argument("--together", nargs="*", default=[], help=f"records of {TOGETHER[1]}")
     accounts.add_argument(
-        "--kept", type=Path, required=True, help="the file before: its earlier launches stay"
+        "--kept", type=Path, required=True, help=f"the file before: its {' and '.join(KEPT)} stay"
     )
-    accounts.add_argument("--earlier", nargs="*", default=[], help="records that lack forms of today")
-    accounts.add_argument("--older", nargs="*", default=[], help="records whose launches nothing makes now")
+    for form, what in FORMS.items():
+        if form != "today":
+            name = f"--{form.replace(' ', '-')}"
+            accounts.add_argument(name, dest=form, nargs="*", default=[], help=f"records of {what}")
     accounts.set_defaults(run=make_accounts)
     for made in (count, accounts):
         made.add_argument("--json", type=Path, required=True)

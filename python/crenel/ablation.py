@@ -135,7 +135,11 @@ CHEDDAR = Ladder(
     (
         ("signed Montgomery reduction", "no switch: kernels have one form"),
         ("rational rescaling", "no switch: a property of the parameter set"),
-        ("extended on-the-fly twiddles", "not here: twiddles are read from tables"),
+        (
+            "extended on-the-fly twiddles",
+            "in part, no switch: of the last four stages of rows a thread reads four of fifteen twiddles "
+            "from tables and makes eleven by products",
+        ),
         ("Seq.2", FUSIONS[1].note),
     ),
 )
@@ -216,6 +220,7 @@ PLAIN = (
 NOT_PLAIN = {
     "conversion_outputs": "a bound on what conversion_shape chooses, which is a switch",
     "conversion_granule": "whole steps are the plain value and the one it begins with",
+    "conversion_pairs": "of clusters, which GPUs before compute capability 9.0 have not",
     "switch_rows": "of TFHE's key switch: crenel tune times it on gates",
     "switch_blocks": "of TFHE's key switch: crenel tune times it on gates",
 }
