@@ -260,6 +260,7 @@ def candidates(defaults: Mapping[str, int]) -> Iterator[tuple[str, list[int | bo
     yield "folded_matrices", [0, 2, 4]
     yield "conversion_early", [0, 1]
     yield "conversion_granule", [1, 2, 4, 8]
+    yield "conversion_pairs", [0, 1]
     yield "passes_early", [0, 1, 2]
     yield "conversion_start", [0, 4, 8, 16, 32]
     yield "sums_walk", [0]

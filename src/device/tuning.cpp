@@ -35,6 +35,10 @@ constexpr TunableInfo kInfos[kTunables] = {
      "of; "
      "8: the whole steps that it works in",
      1, 8},
+    {"conversion_pairs",
+     "1: two blocks of a base conversion with the column pass that share their sources bring them "
+     "together, where all blocks run at once",
+     0, 1},
     {"passes_early",
      "passes that may start while the launch before them ends. 1: a pass over rows after a base "
      "conversion that fills the GPU, and a column pass beside the rows before it where both fit; "

@@ -5,10 +5,7 @@
 //
 #include <bit>
 #include <cmath>
-
-// Dynamic shared memory: defined below, for the one block that runs.
-#undef __shared__
-#define __shared__
+#include <set>
 
 static uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 static uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
@@ -61,10 +58,6 @@ inline void multiply_bytes(u32 (&d)[4], const u32 (&c)[4], u32 a0, u32 a1, u32 b
 #include "math/primes.h"
 #include "support/context.h"
 #include "support/random.h"
-
-namespace crenel::backend::cuda {
-alignas(16) u32 words[test::HostBlocks::kShared / sizeof(u32)];
-}
 
 namespace crenel::test {
 namespace {
@@ -159,8 +152,11 @@ struct Conversion {
   std::vector<uint2> roots;
 };
 
+// How sources lie, and whether two blocks bring them together.
+enum class Lie { rows, tiles, pairs };
+
 template <u32 LogN, u32 Sources, u32 Matrices>
-void expect_definition(const Conversion& c, Rng& rng) {
+void expect_definition(const Conversion& c, Lie lie, Rng& rng) {
   ASSERT_EQ(c.padded, Sources);
   ASSERT_TRUE(c.folded);
   const u32 destinations = c.table.destination.size(), row = row_bits(LogN);
@@ -176,12 +172,13 @@ void expect_definition(const Conversion& c, Rng& rng) {
     const u32 n = static_cast<u32>(i % (1u << LogN));
     tiles[i - n + TiledSources<LogN>::at(n >> row, n % (1u << row))] = c.in[i];
   }
-  args.tiled = static_cast<u32>(rng() % 2);
+  args.tiled = lie != Lie::rows, args.paired = lie == Lie::pairs;
   if (args.tiled != 0) args.in.data = tiles.data();
   const u32 tile = static_cast<u32>(rng() % ((1u << row) / kColumns));
   const std::function<void()> body = [&] { convert_columns<LogN, Sources, Matrices>(args); };
-  for (u32 z = 0; z < items.size(); ++z)
-    HostBlocks::current().run({tile, 0, z}, 1, kFusedThreads, kFusedThreads, body);
+  const u32 blocks = 1 + args.paired;
+  for (u32 z = 0; z < items.size() / blocks; ++z)
+    HostBlocks::current().run({tile * blocks, 0, z}, blocks, kFusedThreads, kFusedThreads, body);
   for (u32 i = 0; i < destinations; ++i) {
     const u32 q = c.ring.modulus(c.table.destination[i]).q;
     for (u32 at = 0; at < kColumns; at += 3) {
@@ -232,9 +229,10 @@ void expect_all(u32 alpha, bool divide, Rng& rng) {
                 .conversion;
   }
   const Conversion c(*ring, table, divide ? &factors : nullptr, rng);
-  expect_definition<LogN, Sources, 0>(c, rng);
-  expect_definition<LogN, Sources, 2>(c, rng);
-  expect_definition<LogN, Sources, 4>(c, rng);
+  for (const Lie lie : {Lie::rows, Lie::tiles, Lie::pairs})
+    expect_definition<LogN, Sources, 4>(c, lie, rng);
+  expect_definition<LogN, Sources, 0>(c, Lie(rng() % 3), rng);
+  expect_definition<LogN, Sources, 2>(c, Lie(rng() % 3), rng);
 }
 
 TEST(CudaColumns, AreWhatTheDefinitionsSay) {
@@ -296,6 +294,41 @@ TEST(CudaColumns, ItemsOfWholeSteps) {
   EXPECT_EQ(counts(23, 64, 1), (std::vector<u32>{12, 11}));
   EXPECT_EQ(counts(47, 128, 8), std::vector<u32>{47});
   EXPECT_EQ(counts(47, 128, 1), std::vector<u32>{47});
+}
+
+TEST(CudaColumns, ItemsInPairsHaveOneDigit) {
+  const auto paired = [](std::vector<ColumnItem> items) {
+    std::vector<u32> list;
+    if (!pair_items(items)) return list;
+    for (const ColumnItem& item : items) list.push_back(10 * item.digit + item.count);
+    return list;
+  };
+  EXPECT_EQ(paired({{0, 12, 8}, {1, 8, 8}, {1, 0, 7}, {0, 0, 4}}),
+            (std::vector<u32>{8, 4, 18, 17}));
+  EXPECT_EQ(paired({{1, 0, 1}, {1, 1, 2}, {1, 3, 3}, {1, 6, 4}}),
+            (std::vector<u32>{11, 12, 13, 14}));
+  EXPECT_TRUE(paired({{0, 0, 1}, {0, 1, 2}, {1, 3, 3}}).empty());
+  EXPECT_TRUE(paired({{0, 0, 1}, {1, 1, 2}}).empty());
+  EXPECT_TRUE(paired({}).empty());
+  Rng rng = test_rng();
+  for (u32 round = 0; round < 200; ++round) {
+    std::vector<ColumnRange> ranges;
+    for (u32 d = 0, digits = 1 + rng() % 5; d < digits; ++d)
+      ranges.push_back({0, static_cast<u32>(rng() % 60)});
+    const auto items = column_items(ranges, 1 + rng() % 64, 132, 64, 1 + rng() % 8);
+    auto pairs = items;
+    const bool done = pair_items(pairs);
+    std::map<u32, u32> of_digit;
+    for (const ColumnItem& item : items) ++of_digit[item.digit];
+    EXPECT_EQ(done, std::all_of(of_digit.begin(), of_digit.end(),
+                                [](const auto& digit) { return digit.second % 2 == 0; }));
+    const auto key = [](const ColumnItem& i) { return std::array{i.digit, i.begin, i.count}; };
+    std::multiset<std::array<u8, 3>> before, after;
+    for (const ColumnItem& item : items) before.insert(key(item));
+    for (const ColumnItem& item : pairs) after.insert(key(item));
+    EXPECT_EQ(before, after);
+    for (u32 i = 0; done && i < pairs.size(); i += 2) EXPECT_EQ(pairs[i].digit, pairs[i + 1].digit);
+  }
 }
 
 // Every destination once, no item too long, and the best of the numbers of steps that are tried.

@@ -265,6 +265,33 @@ struct Case {
   }
 };
 
+// Dropped limbs at the end of a launch come before its last round, or first where it has but one;
+// every limb comes once.
+TEST(KeySwitchOnTheHost, DroppedLimbsComeBeforeTheLastRound) {
+  const auto order = [](u32 moved, u32 limbs, u64 blocks, u64 resident) {
+    const LimbOrder of = LimbOrder::before_last_round(moved, limbs, blocks, resident);
+    std::vector<u32> list;
+    for (u32 z = 0; z < limbs; ++z) list.push_back(of.limb(z, limbs));
+    return list;
+  };
+  EXPECT_EQ(order(0, 4, 32, 64), (std::vector<u32>{0, 1, 2, 3}));
+  EXPECT_EQ(order(2, 6, 32, 64), (std::vector<u32>{0, 1, 4, 5, 2, 3}));
+  EXPECT_EQ(order(2, 6, 32, 65), (std::vector<u32>{0, 4, 5, 1, 2, 3}));
+  EXPECT_EQ(order(2, 6, 1, 1000), (std::vector<u32>{4, 5, 0, 1, 2, 3}));
+  EXPECT_EQ(order(3, 3, 32, 64), (std::vector<u32>{0, 1, 2}));
+  EXPECT_EQ(order(1, 2, 64, 64), (std::vector<u32>{1, 0}));
+  Rng rng = test_rng();
+  for (u32 round = 0; round < 200; ++round) {
+    const u32 limbs = 1 + static_cast<u32>(rng() % 70),
+              moved = static_cast<u32>(rng()) % (limbs + 1);
+    auto list = order(moved, limbs, 1 + rng() % 100, 1 + rng() % 400);
+    const auto first = std::find(list.begin(), list.end(), limbs - moved);
+    for (u32 i = 0; i < moved; ++i) EXPECT_EQ(first[i], limbs - moved + i);
+    std::sort(list.begin(), list.end());
+    for (u32 i = 0; i < limbs; ++i) EXPECT_EQ(list[i], i) << limbs << ", " << moved;
+  }
+}
+
 TEST(KeySwitchOnTheHost, EveryForm) {
   Case<10>(1, 2).every_form();
   Case<11>(3, 1).every_form();

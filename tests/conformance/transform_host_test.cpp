@@ -186,7 +186,8 @@ void expect_spread(u32 components, u32 batch, u32 count, Rng& rng) {
             << "target " << t << " polynomial " << p << " limb " << l;
 }
 
-// In place, the values that the plain pass leaves, where TiledSources says.
+// The pass over rows leaves what it leaves otherwise where blocked_place() says, that over columns
+// where TiledSources says: from rows, and in place from what is blocked.
 template <u32 LogN>
 void expect_tiles(u32 components, u32 count, Rng& rng) {
   SCOPED_TRACE(cat("2^", LogN, "; repeat with CRENEL_SEED=", run_seed()));
@@ -195,8 +196,24 @@ void expect_tiles(u32 components, u32 count, Rng& rng) {
   const Tables tables(*reference.ring, rng);
   const PolyShape shape{LogN, components, 1};
   const LimbSet limbs = LimbSet::range(4 - count, 4);
-  auto in = random_poly(*reference.ring, rng, shape, limbs, Domain::coeff);
-  auto out = garbage_poly(rng, shape, limbs, Domain::coeff);
+  auto values = random_poly(*reference.ring, rng, shape, limbs, Domain::eval);
+  auto in = garbage_poly(rng, shape, limbs, Domain::coeff), blocked = in, out = in, tiles = in;
+  const auto rows = [&](TransformArgs args, u32 log_blocked) {
+    args.log_blocked = log_blocked, args.polys_per_block = 1;
+    launch_blocks([&](const TransformArgs& a) { row_inverse<kRow, PlainRows>(a, PlainRows()); },
+                  {(1u << kColumn) / kTileRows<kRow>, args.polys, count}, 1, kRowThreads<kRow>,
+                  args);
+  };
+  constexpr u32 kBlocked = log_block_columns(LogN);
+  rows(arguments(tables, in.host(), values.host()), 0);
+  rows(arguments(tables, blocked.host(), values.host()), kBlocked);
+  for (u32 c = 0; c < components; ++c)
+    for (u32 l = 0; l < count; ++l)
+      for (u32 i = 0; i < 1u << LogN; ++i)
+        ASSERT_EQ(
+            blocked.host().limb(0, c, l)[blocked_place(kBlocked, i >> kRow, i % (1u << kRow))],
+            in.host().limb(0, c, l)[i])
+            << "component " << c << " limb " << l << " value " << i;
   std::vector<InverseScale> scales;
   for (u32 l = 0; l < count; ++l) scales.push_back(tables.scales[limbs[l]]);
   const auto run = [&](const auto& pass, const TransformArgs& args) {
@@ -205,17 +222,23 @@ void expect_tiles(u32 components, u32 count, Rng& rng) {
   };
   run([&](const TransformArgs& a) { column_inverse<LogN, InverseTail::shifted>(a, scales.data()); },
       arguments(tables, out.host(), in.host()));
-  run([&](const TransformArgs& a) { column_inverse<LogN, InverseTail::tiled>(a, scales.data()); },
-      arguments(tables, in.host(), in.host()));
+  const auto tiled = [&](const TransformArgs& a) {
+    column_inverse<LogN, InverseTail::tiled>(a, scales.data());
+  };
+  run(tiled, arguments(tables, tiles.host(), in.host()));
+  TransformArgs in_place = arguments(tables, blocked.host(), blocked.host());
+  in_place.log_blocked = kBlocked;
+  run(tiled, in_place);
   std::vector<u32> found(u64(1) << LogN);
-  for (u32 c = 0; c < components; ++c)
-    for (u32 l = 0; l < count; ++l) {
-      const u32* tiled = in.host().limb(0, c, l);
-      for (u32 i = 0; i < found.size(); ++i)
-        found[i] = tiled[TiledSources<LogN>::at(i >> kRow, i % (1u << kRow))];
-      EXPECT_EQ(std::memcmp(found.data(), out.host().limb(0, c, l), sizeof(u32) << LogN), 0)
-          << "component " << c << " limb " << l;
-    }
+  for (auto* from : {&tiles, &blocked})
+    for (u32 c = 0; c < components; ++c)
+      for (u32 l = 0; l < count; ++l) {
+        const u32* limb = from->host().limb(0, c, l);
+        for (u32 i = 0; i < found.size(); ++i)
+          found[i] = limb[TiledSources<LogN>::at(i >> kRow, i % (1u << kRow))];
+        EXPECT_EQ(std::memcmp(found.data(), out.host().limb(0, c, l), sizeof(u32) << LogN), 0)
+            << "component " << c << " limb " << l << (from == &blocked ? " blocked" : "");
+      }
 }
 
 TEST(TransformOnHost, LeavesTiles) {

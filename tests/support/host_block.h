@@ -186,7 +186,7 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
 }
 
 namespace crenel::backend::cuda {
-// device/cluster.cuh, ptx.cuh
+// cluster.cuh, ptx.cuh
 inline u32 cluster_rank() { return test::HostBlocks::current().rank(); }
 inline void cluster_sync() { test::HostBlocks::current().sync_cluster(); }
 inline u8* block_memory() { return test::HostBlocks::current().memory(); }
@@ -200,6 +200,17 @@ template <u32 Bytes>
 void copy_async(void* to, const void* from) {
   std::memcpy(to, from, Bytes);
 }
+inline void begin_arrivals(u64&) {}
+inline void expect_bytes(u64&, u32) {}
+inline void copy_whole(void* to, const void* from, u32 bytes, u64&) {
+  std::memcpy(to, from, bytes);
+}
+inline void copy_to_both(void* to, const void* from, u32 bytes, u64&) {
+  for (u32 rank = 0; rank < 2; ++rank)
+    std::memcpy(cluster_peer(static_cast<u8*>(to), rank), from, bytes);
+}
+// Of threads that all wait once.
+inline void wait_for_bytes(u64&) { cluster_sync(); }
 inline void commit_copies() {}
 template <u32 Pending>
 void wait_for_copies_but() {}

@@ -214,7 +214,8 @@ LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwit
   u64 products = 2 * raised.values() + addend.values() + (work.adds ? out.values() : 0);
   if (work.factors != 0)
     products += (work.factors == 1 ? 3 : 5) * product.values() + (work.sums ? 3 : 2) * own;
-  products += row_twiddle_products(args, limbs + dropped, readers);
+  // the entries of a block read a row's roots once, and each makes its own of them
+  products += row_twiddle_products(args, limbs + dropped, batch);
   return compute(r, row_butterflies(args, transformed + u64(dropped) * 2 * batch), products);
 }
 
@@ -250,8 +251,8 @@ LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, 
 }
 
 LaunchRecord convert_columns(const ConversionTables& tables, u32 log_n, u32 polys, u32 first,
-                             u32 last, const std::vector<ColumnItem>& items, u32 values,
-                             u32 folded) {
+                             u32 last, const std::vector<ColumnItem>& items, u32 values, u32 folded,
+                             u32 cluster) {
   u32 limbs = 0, sources = 0;
   for (const ConversionTable& t : tables.host) {
     limbs = std::max(limbs, std::min(last, t.output_limbs) - std::min(first, t.output_limbs));
@@ -262,7 +263,7 @@ LaunchRecord convert_columns(const ConversionTables& tables, u32 log_n, u32 poly
   for (const ColumnItem& item : items) {
     const ConversionTable& t = tables.host[item.digit];
     const u64 entries = folded != 0 ? folded_words(t.padded) / kQuarters * folded : t.padded;
-    read += u64(t.sources) * values * kWord + (t.shift != 0 ? t.padded * kWord : 0);
+    read += u64(t.sources) * values * kWord / cluster + (t.shift != 0 ? t.padded * kWord : 0);
     read += item.count *
             (entries * sizeof(uint4) + sizeof(ColumnTarget) + (kPair << column_bits(log_n)));
     converted += item.count;

@@ -78,11 +78,11 @@ LaunchRecord key_switch_rows(const TransformArgs& args, u32 limbs, const KeySwit
 /// `values` coefficients each; `held`: sources are read once a block.
 LaunchRecord base_convert(const ConversionTables& tables, u32 log_n, u32 polys, u32 first, u32 last,
                           u32 outputs, u32 values, bool held);
-/// The same with the column pass: sources are read once a block, blocks do `items` with so many
-/// folded matrices.
+/// The same with the column pass: sources are read once a cluster of so many blocks, which do
+/// `items` with so many folded matrices.
 LaunchRecord convert_columns(const ConversionTables& tables, u32 log_n, u32 polys, u32 first,
-                             u32 last, const std::vector<ColumnItem>& items, u32 values,
-                             u32 folded);
+                             u32 last, const std::vector<ColumnItem>& items, u32 values, u32 folded,
+                             u32 cluster);
 
 }  // namespace traffic
 }  // namespace crenel::backend::cuda

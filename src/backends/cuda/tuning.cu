@@ -1,6 +1,7 @@
 // What launches go by before anybody tunes them: parts by the cache, small grids by the
 // multiprocessors, early launches where there are any. All else was measured on an H200 or an H100
 // (the headers of tuning/ say where) and begins so on other GPUs, too.
+#include "backends/cuda/cluster.cuh"
 #include "backends/cuda/poly/tuning/convert_columns.h"
 #include "backends/cuda/poly/tuning/ntt.h"
 #include "backends/cuda/poly/tuning/plain_sums.h"
@@ -22,6 +23,7 @@ device::Tuning default_tuning(const GpuModel& model) {
   const bool overlap = model.compute_major >= kOverlapMajor;
   set(Tunable::conversion_early, overlap ? kConversionEarly : 0);
   set(Tunable::conversion_granule, kFusedGranule);
+  set(Tunable::conversion_pairs, model.compute_major >= kClusterMajor ? kConversionPairs : 0);
   set(Tunable::passes_early, overlap ? kPassesEarly : 0);
   set(Tunable::switch_rows, torus::kTiledSwitchRows);
   set(Tunable::switch_blocks, torus::kSwitchBlocksEach);

@@ -2,7 +2,9 @@
 // block works on lies in shared memory.
 #pragma once
 
+#include "backends/cuda/cluster.cuh"
 #include "backends/cuda/poly/device/conversion.cuh"
+#include "backends/cuda/poly/device/tiled_sources.cuh"
 #include "backends/cuda/poly/tuning/convert_columns.h"
 
 namespace crenel::backend::cuda {
@@ -26,6 +28,7 @@ struct ConvertColumnsArgs {
   u32 first_limb;      ///< of the output, written at position 0
   u32 early;           ///< whether the launch after it may start when all blocks have
   u32 tiled;           ///< sources lie as TiledSources says
+  u32 paired;          ///< 1: clusters of two blocks, which have one tile and items of one digit
   ColumnDigit digit[kFusedMaxDigits];
   ColumnItem item[kFusedMaxItems];
 };
@@ -39,10 +42,10 @@ struct FusedTile {
   static constexpr u32 kTurns = kFusedValues / 64 / (kFusedThreads / 32);
   static constexpr u32 kSteps = Sources / 4, kPairs = (kSteps + 1) / 2;
   static constexpr u32 kMatrices = Folded == 0 ? 1 : Folded;
-  /// Gaps of words, so that neither operands, four sources, two rows and four columns apart, nor
-  /// results, eight destinations and four columns apart, nor rows of the second round meet in a
-  /// bank.
-  static constexpr u32 kSourceStride = kFusedValues + 16 * 4 + 8;
+  /// Gaps of words, so that neither operands, four sources, two rows and four columns apart (see
+  /// TiledSources), nor results, eight destinations and four columns apart, nor rows of the second
+  /// round meet in a bank.
+  static constexpr u32 kSourceStride = kFusedValues + 8;
   static constexpr u32 kResultStride = kFusedValues / 16 * 17 + 4;
 
   struct Stage {
@@ -63,17 +66,19 @@ struct FusedTile {
     const uint4* entries;                  ///< of the first destination
     u32 positions[kFusedMaxOutputs];
     u32 reciprocals[Sources];  ///< where there is a rounded quotient
+    Arrivals arrivals;         ///< of tiled sources
     Stage stages[3];
     union {
-      u32 sources[Sources * kSourceStride];
+      alignas(16) u32 sources[Sources * kSourceStride];
       u32 results[2][kFusedTogether * kResultStride];
     };
   };
 
-  // Sums of slots are slots of sums: of a row below 2^kHigh, for results also of a multiple of 16
-  // and what is below 16, and multiples of 2^kHigh.
+  // Sums of slots are slots of sums: for sources of any row and multiples of 2^(kHigh + 1), for
+  // results of a row below 2^kHigh, also of a multiple of 16 and what is below 16, and multiples of
+  // 2^kHigh.
   static __device__ __forceinline__ u32 source_slot(u32 row, u32 column) {
-    return row * kColumns + column + (row >> kHigh) * 4;
+    return TiledSources<LogN>::slot(row, column);
   }
   static __device__ __forceinline__ u32 result_slot(u32 row, u32 column) {
     return (row + (row >> 4)) * kColumns + column;

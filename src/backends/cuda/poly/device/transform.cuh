@@ -23,6 +23,7 @@ struct TransformArgs {
   u32 polys;  ///< components * batch
   u32 polys_per_block;
   u32 early;        ///< inverse passes: whether the launch after one may start when all blocks have
+  u32 log_blocked;  ///< inverse passes: unless 0, between them values lie as blocked_place() says
   LimbBytes prime;  ///< of each output limb
   LimbBytes in_position;  ///< limb of `in` that belongs to each output limb
 };
@@ -184,6 +185,12 @@ struct RowPlace {
 struct LimbOrder {
   u32 moved, passed;
 
+  /// The last `moved` before the last round of `resident` blocks at once, as far as limbs go into
+  /// it whole.
+  static LimbOrder before_last_round(u32 moved, u32 limbs, u64 blocks_of_limb, u64 resident) {
+    const u64 round = (resident + blocks_of_limb - 1) / blocks_of_limb;
+    return {moved, round < limbs - moved ? static_cast<u32>(round) : limbs - moved};
+  }
   __host__ __device__ __forceinline__ u32 limb(u32 z, u32 limbs) const {
     const u32 first = limbs - moved - passed;
     return z < first ? z : z < first + moved ? z + passed : z - moved;

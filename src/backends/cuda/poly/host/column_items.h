@@ -65,6 +65,23 @@ inline std::vector<ColumnItem> equal_column_items(const std::vector<ColumnRange>
   return items;
 }
 
+/// Puts items of one digit side by side, each with the next of it, otherwise in their order; false
+/// and as they are where a digit has an odd number.
+inline bool pair_items(std::vector<ColumnItem>& items) {
+  std::vector<ColumnItem> pairs, left = items;
+  while (!left.empty()) {
+    const auto other = std::find_if(left.begin() + 1, left.end(), [&](const ColumnItem& item) {
+      return item.digit == left.front().digit;
+    });
+    if (other == left.end()) return false;
+    pairs.insert(pairs.end(), {left.front(), *other});
+    left.erase(other);
+    left.erase(left.begin());
+  }
+  items = pairs;
+  return true;
+}
+
 /// When the last of `processors` has done all `items`, their destinations rounded up to multiples
 /// of `granule`; in units of column_cost.
 inline u64 column_makespan(const std::vector<ColumnItem>& items, u32 copies, u32 processors,

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/poly/device/folded.cuh"
 #include "backends/cuda/poly/host/folded_constants.h"
+#include "backends/cuda/poly/host/last_roots.h"
 #include "ring/ring.h"
 #include "rns/tables.h"
 
@@ -18,9 +19,6 @@ struct ConversionInput {
   const rns::LimbSet* output;       ///< limbs of the output component
   const std::vector<u32>* factors;  ///< per destination, multiplies the result; null: 1
 };
-
-/// x R mod q
-inline u32 times_r(u32 x, const math::Modulus<u32>& m) { return math::mul_mod<u32>(x, m.r, m); }
 
 /// Entry m of a matrix modulo p as the matrix units take it (kernels/base_convert.cuh): byte b of
 /// word c is byte c of m 2^8b mod p.

@@ -35,9 +35,10 @@ Instance instance_of(u32 sources) {
   }
 }
 
-// No kernel where none was compiled.
+// No kernel where none was compiled: before kMinFusedLogN, from which on column passes leave tiles.
 template <u32 Folded>
 Instance instance_of(u32 log_n, u32 sources) {
+  static_assert(kMinFusedLogN == 14 && kMaxLogN == 17);
   switch (log_n) {
     case 14:
       return instance_of<14, Folded>(sources);
@@ -110,13 +111,40 @@ void allow_convert_columns(u32 log_n, const GpuModel& gpu) {
   }
 }
 
-bool takes_tiles(device::Stream& stream, const ConversionTables& tables, u32 log_n) {
-  const CudaStream& queue = cuda_stream(stream);
+namespace {
+
+// But for the number of items.
+bool fuses(const CudaStream& queue, const ConversionTables& tables, u32 log_n) {
   if (!queue.on(Optimisation::convert_columns) || !queue.on(Optimisation::held_sources))
     return false;
   const Instance fused = fused_instance(queue, tables, log_n);
   return fused.kernel != nullptr && fused.shared_bytes <= queue.model().shared_bytes &&
-         tables.count <= kFusedMaxDigits &&
+         tables.count <= kFusedMaxDigits;
+}
+
+std::vector<ColumnItem> items_of(const CudaStream& queue, const std::vector<ColumnRange>& ranges,
+                                 u32 copies) {
+  if (!queue.on(Optimisation::conversion_shape))
+    return equal_column_items(ranges, kConvertPlainOutputs);
+  const u32 most =
+      std::min(kFusedMaxOutputs, static_cast<u32>(queue.tuned(Tunable::conversion_outputs)));
+  return column_items(ranges, copies, queue.processors(), most,
+                      static_cast<u32>(queue.tuned(Tunable::conversion_granule)));
+}
+
+// Whether two blocks bring sources together: where all of them run at once, or the first pairs to
+// end would wait for two multiprocessors side by side.
+bool pairs(const CudaStream& queue, std::vector<ColumnItem>& items, u32 copies) {
+  return queue.tuned(Tunable::conversion_pairs) != 0 &&
+         queue.model().compute_major >= kClusterMajor &&
+         copies * items.size() <= queue.processors() && pair_items(items);
+}
+
+}  // namespace
+
+// However destinations are divided: whether they will be is not known before the launch.
+bool takes_tiles(device::Stream& stream, const ConversionTables& tables, u32 log_n) {
+  return fuses(cuda_stream(stream), tables, log_n) &&
          tables.count * divide_up(tables.max_destinations, kFusedTogether) <= kFusedMaxItems;
 }
 
@@ -126,7 +154,11 @@ void launch_convert_columns(device::Stream& stream, const RingTables& ring,
                             u32 first_limb, u32 limbs, const LimbBytes& own, bool early) {
   const CudaStream& queue = cuda_stream(stream);
   const u32 last_limb = first_limb + limbs;
-  if (!in.tiled && !takes_tiles(stream, tables, in_shape.log_n)) {
+  const u32 copies = in_shape.ring_dim() / kFusedValues * in_shape.polys();
+  const bool fused_pass = in.tiled || fuses(queue, tables, in_shape.log_n);
+  auto items = fused_pass ? items_of(queue, ranges_of(tables, first_limb, last_limb), copies)
+                          : std::vector<ColumnItem>();
+  if (!fused_pass || items.size() > kFusedMaxItems) {
     launch_base_convert(stream, ring, tables, in.poly, passes.out, in_shape, false, first_limb,
                         last_limb);
     launch_column_forward(stream, passes, limbs, own);
@@ -134,14 +166,6 @@ void launch_convert_columns(device::Stream& stream, const RingTables& ring,
   }
   const u32 folded = folded_of(queue, tables);
   const Instance fused = fused_instance(queue, tables, in_shape.log_n);
-  const u32 copies = in_shape.ring_dim() / kFusedValues * in_shape.polys();
-  const u32 most =
-      std::min(kFusedMaxOutputs, static_cast<u32>(queue.tuned(Tunable::conversion_outputs)));
-  const auto ranges = ranges_of(tables, first_limb, last_limb);
-  const auto items = queue.on(Optimisation::conversion_shape)
-                         ? column_items(ranges, copies, queue.processors(), most,
-                                        static_cast<u32>(queue.tuned(Tunable::conversion_granule)))
-                         : equal_column_items(ranges, kConvertPlainOutputs);
   ConvertColumnsArgs args = columns_args(ring, tables, folded);
   args.in = in.poly;
   args.out = passes.out;
@@ -149,14 +173,17 @@ void launch_convert_columns(device::Stream& stream, const RingTables& ring,
   args.first_limb = first_limb;
   args.early = early ? 1 : 0;
   args.tiled = in.tiled ? 1 : 0;
+  args.paired = in.tiled && pairs(queue, items, copies) ? 1 : 0;
   std::copy(items.begin(), items.end(), args.item);
-  const dim3 grid(in_shape.ring_dim() / kFusedValues, in_shape.polys(),
-                  static_cast<u32>(items.size()));
+  const u32 cluster = 1 + args.paired;
+  const dim3 grid(in_shape.ring_dim() / kFusedValues * cluster, in_shape.polys(),
+                  static_cast<u32>(items.size()) / cluster);
   const auto cost = [&] {
     return traffic::convert_columns(tables, in_shape.log_n, in_shape.polys(), first_limb, last_limb,
-                                    items, kFusedValues, folded);
+                                    items, kFusedValues, folded, cluster);
   };
-  launch(stream, cost, fused.kernel, grid, kFusedThreads, fused.shared_bytes, args);
+  launch_clusters(stream, cost, fused.kernel, cluster, grid, kFusedThreads, fused.shared_bytes,
+                  args);
 }
 
 }  // namespace crenel::backend::cuda

@@ -23,10 +23,10 @@ Poly<const u32> read_only(const Poly<u32>& p) {
   return {p.data, p.component_stride, p.batch_stride};
 }
 
-// The second pass of an inverse transform, in place, as the conversion after it takes it.
+// The second pass of an inverse transform, as the conversion after it takes it: in tiles or not.
 Sources inverse_columns(Stream& stream, const ConversionTables& conversion,
-                        const TransformArgs& args, u32 limbs, const Poly<u32>& workspace) {
-  const bool tiled = takes_tiles(stream, conversion, args.log_n);
+                        const TransformArgs& args, u32 limbs, const Poly<u32>& workspace,
+                        bool tiled) {
   launch_column_inverse(stream, args, limbs, conversion.inverse, tiled);
   return {read_only(workspace), tiled};
 }
@@ -37,9 +37,11 @@ Sources inverse_shifted(Stream& stream, const RingTables& tables,
                         const ConversionTables& conversion, const ring::PolyView<const u32>& in,
                         const LimbSet& limbs, const Poly<u32>& workspace,
                         const RowSource& source = PlainRows()) {
-  const TransformArgs args = transform_args(tables, false, workspace, in, limbs);
+  TransformArgs args = transform_args(tables, false, workspace, in, limbs);
+  const bool tiled = takes_tiles(stream, conversion, args.log_n);
+  args.log_blocked = tiled ? log_block_columns(args.log_n) : 0;
   launch_row_inverse(stream, args, limbs.size(), source);
-  return inverse_columns(stream, conversion, in_place(args), limbs.size(), workspace);
+  return inverse_columns(stream, conversion, in_place(args), limbs.size(), workspace, tiled);
 }
 
 // Arguments of passes in place on `out`, limbs `limbs`.
@@ -369,8 +371,9 @@ void CudaPolyKernels::do_key_switch_divided(Stream& stream, View out, View sum,
   const ConversionTables& conversion = table.on_device<ConversionTables>();
   const device::Buffer workspace = stream.allocate(dropped.size() * limb_bytes(sum.shape));
   const Poly<u32> rows = dense(workspace, sum.shape, dropped.size());
-  const Sources sources = inverse_columns(
-      stream, conversion, transform_args(tables_, false, rows, sum, dropped), dropped.size(), rows);
+  const Sources sources =
+      inverse_columns(stream, conversion, transform_args(tables_, false, rows, sum, dropped),
+                      dropped.size(), rows, takes_tiles(stream, conversion, sum.shape.log_n));
   divide_rows(stream, tables_, out, sources, sum, conversion, addend);
 }
 

@@ -88,8 +88,13 @@ void column_forward_of(device::Stream& stream, const TransformArgs& args, u32 li
 
 template <u32 LogN>
 auto* column_inverse_kernel(bool shifted, bool tiled) {
-  if constexpr (LogN >= kMinFusedLogN)
+  if constexpr (LogN >= kMinFusedLogN) {
     if (tiled) return column_inverse<LogN, InverseTail::tiled>;
+  } else if (tiled) {
+    throw UnsupportedError(
+        cat("tiled sources: log_n ", LogN, ", expected ", kMinFusedLogN, "..", kMaxLogN),
+        {{"log_n", LogN}});
+  }
   return shifted ? column_inverse<LogN, InverseTail::shifted>
                  : column_inverse<LogN, InverseTail::canonical>;
 }
@@ -133,8 +138,7 @@ void row_divide_of(device::Stream& stream, const TransformArgs& args, u32 limbs,
 LimbOrder order_of(const DroppedRows& dropped, u32 limbs, u64 blocks_of_limb, u64 resident) {
   u32 moved = 0;
   while (moved < limbs && dropped.has(limbs - 1 - moved)) ++moved;
-  const u64 round = (resident + blocks_of_limb - 1) / blocks_of_limb;
-  return {moved, static_cast<u32>(std::min<u64>(limbs - moved, round))};
+  return LimbOrder::before_last_round(moved, limbs, blocks_of_limb, resident);
 }
 
 template <u32 Bits, u32 Entries, class Form>

@@ -12,7 +12,6 @@
 #pragma once
 
 #include "backends/cuda/poly/device/column_tile.cuh"
-#include "backends/cuda/poly/device/tiled_sources.cuh"
 #include "backends/cuda/poly/device/transform.cuh"
 #include "backends/cuda/poly/kernels/base_convert.cuh"
 
@@ -28,6 +27,7 @@ struct FusedBlock {
   using Stage = typename Tile::Stage;
   static constexpr u32 kRow = Tile::kRow, kHigh = Tile::kHigh, kColumns = Tile::kColumns;
   static constexpr u32 kTurns = Tile::kTurns, kHalf = kPerThread / 2;
+  static constexpr bool kWholeTiles = CRENEL_CLUSTERS;
   /// Words of 16 bytes of a destination's matrices in memory.
   static constexpr u32 kWords = Folded ? folded_words(Sources) : Sources;
   static constexpr u32 kSteps = Tile::kSteps, kPairs = Tile::kPairs, kMatrices = Tile::kMatrices;
@@ -55,15 +55,38 @@ struct FusedBlock {
     return (kTurns * warp + i) % (kColumns / 4) * 4;
   }
 
-  /// Starts bringing the tile of the sources that begins with a column.
-  __device__ __forceinline__ void fetch_sources(const u32* from, u32 first) const {
+  /// Starts bringing the block's tile of the sources.
+  __device__ __forceinline__ void fetch_sources(const u32* from, u32 tile) const {
+    if (kWholeTiles && args.tiled != 0) return fetch_tiles(from + tile * kFusedValues);
     constexpr u32 kChunks = kColumns / 4;
     const u32 at_row = threadIdx.x / kChunks, column = threadIdx.x % kChunks * 4;
-    const u32* at = from + (args.tiled != 0 ? TiledSources<LogN>::at(at_row, first + column)
-                                            : (at_row << kRow) + first + column);
-    u32* slot = memory.sources + Tile::source_slot(at_row, column);
+    const u32 slot = Tile::source_slot(at_row, column);
+    const u32* at = from + (args.tiled != 0 ? tile * kFusedValues + slot
+                                            : (at_row << kRow) + tile * kColumns + column);
     for (u32 j = 0; j < table.sources; ++j)
-      copy_async<16>(slot + j * Tile::kSourceStride, at + (u64(j) << LogN));
+      copy_async<16>(memory.sources + slot + j * Tile::kSourceStride, at + (u64(j) << LogN));
+  }
+  /// In one piece each; of two blocks with the same ones, each brings every other one for both.
+  __device__ __forceinline__ void fetch_tiles([[maybe_unused]] const u32* from) const {
+#if CRENEL_CLUSTERS
+    constexpr u32 kBytes = kFusedValues * sizeof(u32);
+    const u32 j = threadIdx.x;
+    if (j == 0) expect_bytes(memory.arrivals, table.sources * kBytes);
+    if (j >= table.sources) return;
+    u32* to = memory.sources + j * Tile::kSourceStride;
+    from += u64(j) << LogN;
+    if (args.paired == 0)
+      copy_whole(to, from, kBytes, memory.arrivals);
+    else if (j % 2 == cluster_rank())
+      copy_to_both(to, from, kBytes, memory.arrivals);
+#endif
+  }
+  __device__ __forceinline__ void wait_for_sources() const {
+    wait_for_copies();
+    __syncthreads();
+#if CRENEL_CLUSTERS
+    if (args.tiled != 0) wait_for_bytes(memory.arrivals);
+#endif
   }
 
   /// What the block knows of its destinations, and of the rounded quotient.
@@ -244,26 +267,30 @@ struct FusedBlock {
 };
 
 /// Grid: x tiles of columns, y batch * components + component, z items: some destinations of one
-/// digit each.
+/// digit each. Paired: x tiles and one of two items, z pairs of items.
 template <u32 LogN, u32 Sources, u32 Folded>
 __global__ void __launch_bounds__(kFusedThreads, 1)
     convert_columns(const __grid_constant__ ConvertColumnsArgs args) {
   using Block = FusedBlock<LogN, Sources, Folded>;
-  extern __shared__ __align__(16) u32 words[];
-  auto& memory = *reinterpret_cast<typename Block::Memory*>(words);
-  const ColumnItem item = args.item[blockIdx.z];
+  auto& memory = *reinterpret_cast<typename Block::Memory*>(block_memory());
+  const u32 tile = blockIdx.x >> args.paired;
+  const ColumnItem item = args.item[(blockIdx.z << args.paired) + (blockIdx.x & args.paired)];
   const ColumnDigit& table = args.digit[item.digit];
   const Block block = {args, table, memory, item.begin, item.count};
+#if CRENEL_CLUSTERS
+  if (threadIdx.x == 0) begin_arrivals(memory.arrivals);
+#endif
   block.load_targets();  // tables, which no kernel writes
-  __syncthreads();
+  if (args.paired != 0)
+    cluster_sync();  // the other block's memory may be written
+  else
+    __syncthreads();
   block.fetch_stage(memory.stages[0], block.first_of(0));
   begin_kernel();
   if (args.early != 0) release_next();
   const u32 b = blockIdx.y / args.components, c = blockIdx.y % args.components;
-  const u32 column = blockIdx.x * Block::kColumns;
-  block.fetch_sources(args.in.limb(b, c, table.first, LogN), column);
-  wait_for_copies();
-  __syncthreads();
+  block.fetch_sources(args.in.limb(b, c, table.first, LogN), tile);
+  block.wait_for_sources();
   typename Block::Values z;
   block.load(z);
   __syncthreads();  // results take the place of sources
@@ -271,7 +298,8 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
   // Between two barriers the first rounds of a step and the second ones of the step before are
   // done, in either order: half of the warps of a scheduler take one, half the other, so that
   // products of matrices and butterflies keep their pipes busy at the same time.
-  u32* const out = args.out.limb(b, args.digits > 1 ? item.digit : c, 0, LogN) + column;
+  u32* const out =
+      args.out.limb(b, args.digits > 1 ? item.digit : c, 0, LogN) + tile * Block::kColumns;
   const u32 steps = block.steps();
   const bool late = block.warp / 4 % 2 == 1;
   u32 now = 0, before = 2;

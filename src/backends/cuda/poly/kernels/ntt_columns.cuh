@@ -7,7 +7,7 @@
 namespace crenel::backend::cuda {
 
 /// shifted: as the sources of a base conversion (base_convert.cuh); tiled: so, where its blocks
-/// take them (TiledSources).
+/// take them (TiledSources), in place only of what is blocked.
 enum class InverseTail { canonical, shifted, tiled };
 
 // Tile of the column pass. A thread of group g holds either the rows g + e 2^(Bits-4) (split) or
@@ -36,7 +36,8 @@ __device__ __forceinline__ SharedTwiddles fetch_column_twiddles(uint2* heap,
 }
 
 // Grid: x tiles of columns, y polynomials, z limbs in descending order: the passes before and after
-// go through them in ascending order, so each starts with what L2 still holds.
+// go through them in ascending order (key_switch_rows in about that), so each starts with what L2
+// still holds.
 
 /// First stages; component skip.at[limb] is left out.
 template <u32 LogN>
@@ -84,6 +85,7 @@ template <u32 LogN, InverseTail Tail, u32 Columns, class Store>
 __device__ __forceinline__ void inverse_columns(const TransformArgs& args,
                                                 const InverseScale* scales, const Store& store) {
   constexpr u32 Bits = kColumnBits<LogN>, kRow = kRowBits<LogN>, kHigh = Bits - 4;
+  constexpr bool kTiled = Tail == InverseTail::tiled;
   __shared__ u32 tile[kColumnTileWords<Bits, Columns>];
   __shared__ __align__(16) uint2 heap[1u << Bits];
   const u32 limb = gridDim.z - 1 - blockIdx.z;
@@ -97,10 +99,17 @@ __device__ __forceinline__ void inverse_columns(const TransformArgs& args,
   if (args.early != 0) release_next();
   const u32 lane = threadIdx.x % Columns, group = threadIdx.x / Columns;
   const u32 column = blockIdx.x * Columns + lane;
-  const u32* from = args.in.limb(b, c, args.in_position.at[limb], LogN) + column;
+  const u32* from = args.in.limb(b, c, args.in_position.at[limb], LogN);
   u32 x[kPerThread];
+  if (kTiled && args.log_blocked != 0) {
+    from += blockIdx.x * (Columns << Bits) + group * 16 * Columns + lane;
 #pragma unroll
-  for (u32 e = 0; e < kPerThread; ++e) x[e] = from[(group << (4 + kRow)) + (e << kRow)];
+    for (u32 e = 0; e < kPerThread; ++e) x[e] = from[e * Columns];
+  } else {
+    from += (group << (4 + kRow)) + column;
+#pragma unroll
+    for (u32 e = 0; e < kPerThread; ++e) x[e] = from[e << kRow];
+  }
   wait_for_copies();
   __syncthreads();
   inverse_round<4>(x, twiddles, (1u << kHigh) + group, q);
@@ -123,16 +132,19 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
     column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
   inverse_columns<LogN, Tail, kTileColumns<kColumnBits<LogN>>>(
       args, scales, [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread]) {
-        constexpr bool kTiled = Tail == InverseTail::tiled;
-        constexpr u32 kStep = 1u << kColumnStep<LogN>, kRow = kRowBits<LogN>;
         u32* to = args.out.limb(b, c, limb, LogN);
-        if constexpr (kTiled)
-          to += TiledSources<LogN>::at(first >> kRow, first & ((1u << kRow) - 1));
-        else
-          to += first;
+        if constexpr (Tail == InverseTail::tiled) {
+          using Tiles = TiledSources<LogN>;
+          const u32 row = first >> kRowBits<LogN>, column = first & ((1u << kRowBits<LogN>)-1);
+          u32* even = to + Tiles::at(row, column);
+          u32* odd = to + Tiles::at(row + (1u << Tiles::kHigh), column);
+          constexpr u32 kStep = Tiles::slot(2u << Tiles::kHigh, 0);
 #pragma unroll
-        for (u32 e = 0; e < kPerThread; ++e)
-          to[e * (kTiled ? kStep / TiledSources < kTiled ? LogN : 16 > ::kTiles : kStep)] = x[e];
+          for (u32 e = 0; e < kPerThread; ++e) (e % 2 == 0 ? even : odd)[e / 2 * kStep] = x[e];
+        } else {
+#pragma unroll
+          for (u32 e = 0; e < kPerThread; ++e) to[first + (e << kColumnStep<LogN>)] = x[e];
+        }
       });
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cuda/poly/device/row_source.cuh"
+#include "backends/cuda/poly/device/tiled_sources.cuh"
 
 namespace crenel::backend::cuda {
 
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
   for (u32 p = first; p < last; ++p) {
     const u32 b = p / args.components, c = p % args.components;
     const auto row = source.row(args, b, c, place.limb, place.start);
-    u32* to = args.out.limb(b, c, place.limb, args.log_n) + place.start;
+    u32* to = args.out.limb(b, c, place.limb, args.log_n);
     uint4 quads[4];
     row.load(quads, place);
     __syncwarp();
@@ -73,8 +74,14 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     for (u32 k = 0; k < 4; ++k) store4(tile + row_slot(place.at(k)), quads[k]);
     u32 x[kPerThread];
     inverse_row<Bits>(x, tile, first_round, roots, last_round, node, i);
+    if (args.log_blocked != 0) {
 #pragma unroll
-    for (u32 e = 0; e < kPerThread; ++e) to[i + (e << kHigh)] = x[e];
+      for (u32 e = 0; e < kPerThread; ++e)
+        to[blocked_place(args.log_blocked, place.start >> Bits, i + (e << kHigh))] = x[e];
+    } else {
+#pragma unroll
+      for (u32 e = 0; e < kPerThread; ++e) to[place.start + i + (e << kHigh)] = x[e];
+    }
   }
 }
 

@@ -27,8 +27,6 @@ struct BundleForm {
   std::size_t shared_bytes(const device::TorusPlan& plan) const;
 };
 
-/// Compute capability from which blocks may form clusters.
-inline constexpr int kClusterMajor = 9;
 /// Those that serve a plan on such a GPU, the one for any size last.
 std::vector<const BundleForm*> bundle_forms(const device::TorusPlan& plan, const GpuModel& gpu);
 /// The one of them that takes a batch, or its first rows (tuning/bundles.h).

@@ -4,9 +4,9 @@
 // make those of the next launch's steps.
 #pragma once
 
+#include "backends/cuda/cluster.cuh"
 #include "backends/cuda/ptx.cuh"
 #include "backends/cuda/torus/device/bundle.cuh"
-#include "backends/cuda/torus/device/cluster.cuh"
 #include "backends/cuda/torus/device/make_ahead.cuh"
 #include "backends/cuda/torus/device/passes.cuh"
 

@@ -4,9 +4,9 @@
 // complete: nothing is made of the key for each row.
 #pragma once
 
+#include "backends/cuda/cluster.cuh"
 #include "backends/cuda/ptx.cuh"
 #include "backends/cuda/torus/device/bundle.cuh"
-#include "backends/cuda/torus/device/cluster.cuh"
 #include "backends/cuda/torus/device/multiply_rows.cuh"
 #include "backends/cuda/torus/device/passes.cuh"
 

@@ -3,8 +3,8 @@
 // and of words through a part of the key.
 #pragma once
 
+#include "backends/cuda/cluster.cuh"
 #include "backends/cuda/ptx.cuh"
-#include "backends/cuda/torus/device/cluster.cuh"
 
 namespace crenel::backend::cuda::torus {
 
