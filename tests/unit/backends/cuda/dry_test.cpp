@@ -205,8 +205,9 @@ constexpr u64 kColumns = 16 * 256 * 8;
 constexpr u64 kRows = 256 * (15 * 8 + 16 * 16);
 
 // Conversion of limbs with the first transform pass of the result. Blocks of 2,048 values serve one
-// of `groups` of the destinations and read the sources, four matrices (16 bytes an entry and
-// matrix, eight entries at a time), the constants and the twiddles of each destination.
+// of `groups` of the destinations and read the sources (two of them together where their number is
+// even), four matrices (16 bytes an entry and matrix, eight entries at a time), the constants and
+// the twiddles of each destination.
 struct Conversion {
   u64 sources, made;  ///< limbs of all polynomials: read, and converted
   u64 tables;         ///< digits or polynomials
@@ -216,7 +217,8 @@ struct Conversion {
 
   u64 reads() const {
     const u64 constants = 4 * ((padded + 4) / 8 * 8) * 16 + 48, head = rounded ? padded * 4 : 0;
-    return groups * sources * kLimb + 32 * (made * (constants + 256 * 8) + groups * tables * head);
+    return groups / (groups % 2 == 0 ? 2 : 1) * sources * kLimb +
+           32 * (made * (constants + 256 * 8) + groups * tables * head);
   }
   u64 writes() const { return made * kLimb; }
 };
@@ -304,6 +306,31 @@ TEST(DryDevice, HMultOfBoot40) {
   const u64 rows = kL + kExtended + kSpecial + 2 * kL;  // limbs of passes, whose twiddles are made
   expected.multiply_adds = expected.butterflies + 65536 * products + 4096 * 11 * rows;
   EXPECT_EQ(sum(first), expected);
+}
+
+// Of two ciphertexts a block: each makes its own twiddles of the roots that the block reads once.
+TEST(DryDevice, KeySwitchOfTwoCiphertexts) {
+  CRENEL_NEEDS_DRY();
+  auto& world = test::world(kDry, "toy-leveled-n13-s40");
+  const auto of = [&](u32 batch) {
+    const std::vector<double> values(batch * world.context.params().slots(), 0.5);
+    const auto ct = world.client.encrypt(values, world.context.params().max_level(), 0.0, 0, batch);
+    const auto account = std::make_shared<Account>();
+    world.context.stream().account(account);
+    world.ev.rotate(ct, 1);
+    world.context.stream().account(nullptr);
+    const auto records = account->records();
+    const auto found = std::find_if(records.begin(), records.end(),
+                                    [](const auto& r) { return r.kernel == "key_switch_rows"; });
+    if (found == records.end()) throw std::runtime_error("no key_switch_rows");
+    return *found;
+  };
+  const LaunchRecord one = of(1), two = of(2), three = of(3);
+  EXPECT_EQ(two.multiply_adds, 2 * one.multiply_adds);
+  EXPECT_EQ(three.multiply_adds, 3 * one.multiply_adds);
+  EXPECT_EQ(two.streamed_bytes, one.streamed_bytes);
+  EXPECT_EQ(two.repeated_bytes, one.repeated_bytes);
+  EXPECT_EQ(three.repeated_bytes, 2 * one.repeated_bytes);
 }
 
 TEST(DryDevice, DecryptsNothing) {
