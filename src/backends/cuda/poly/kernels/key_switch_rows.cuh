@@ -82,8 +82,8 @@ __device__ __forceinline__ void store_dropped(const Poly<u32>& out, const Droppe
   }
 }
 
-/// Grid: x tiles of rows, y batch, z limbs in tail.order. The rows and key values of the next digit travel to
-/// shared memory while a digit is transformed.
+/// Grid: x tiles of rows, y batch, z limbs in tail.order. The rows and key values of the next digit
+/// travel to shared memory while a digit is transformed.
 ///
 /// Two entries: the warp with y = 0 works on one, that with y = 1 on the next, and each brings one
 /// component of the key for both; they wait for each other once a digit. The last entry of an odd
