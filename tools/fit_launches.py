@@ -82,14 +82,15 @@ def account(run: Callable[[], Any], context: Any) -> list[Any]:
     return found.records()
 
 
-# Optimisations that are off: several GPUs exchange what is dropped as key switches wrote it.
-OFF: dict[str, tuple[str, ...]] = {"one": (), "several": ("divided_rows",)}
+# Optimisations that are off, and numbers: several GPUs exchange what is dropped as key switches wrote it, and
+# sources that they exchange are no tiles, which two blocks would bring together.
+OFF: dict[str, tuple[str, ...]] = {"one": (), "several": ("divided_rows", "conversion_pairs")}
 # What several GPUs were measured at: levels and their limbs.
 PRODUCTS = ((28, 47), (16, 23), (7, 11))
 # What a record's launches were, each form besides those before it.
 FORMS = {
     "today": "all that there is",
-    "whole twiddles": "rows that read all their twiddles and make none",
+    "whole twiddles": "rows that read all their twiddles and make none, sources that every block brings by itself",
     # On several GPUs without entries_apart; of whole twiddles.
     "together": "EvalMod's real and imaginary parts on all GPUs together",
     "earlier": "keys without those for aligned levels; on one GPU without divided_rows, on several without "
@@ -102,13 +103,15 @@ FORMAT = 3
 
 
 def opened(off: tuple[str, ...]) -> Any:
-    """A context of boot40 on a model of a GPU, with optimisations off."""
+    """A context of boot40 on a model of a GPU, with optimisations off, or numbers 0."""
     import crenel
-    from crenel import ckks
+    from crenel import ckks, tuning
 
     warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
     device = crenel.Device("cuda:dry")
-    device.optimisations = device.optimisations.replace(**dict.fromkeys(off, False))
+    numbers = [name for name in off if name in tuning.tunables()]
+    device.optimisations = device.optimisations.replace(**dict.fromkeys(set(off) - set(numbers), False))
+    tuning.set_tuning(device, dict.fromkeys(numbers, 0))
     return ckks.Context(ckks.preset("boot40"), device=device)
 
 

@@ -33,8 +33,9 @@ def suite_of(data: Json) -> str | None:
 
 
 def switched_off(data: Json) -> bool:
-    """Was an optimisation off, to tell what it brings?"""
-    return "--without " in data.get("provenance", {}).get("command", "")
+    """Was an optimisation off, or were keys those without it, to tell what it brings?"""
+    command = data.get("provenance", {}).get("command", "")
+    return any(option in f"{command} " for option in ("--without ", "--plain-keys "))
 
 
 def head(data: Json) -> Head:

@@ -24,7 +24,10 @@ std::vector<ChainCase> fused_cases() {
           {"later digits", 11, toy_chain(2, 9, 3), 4, 11, 3, {1, 2, 1, 0}},
           {"digits of one limb", 12, toy_chain(1, 6, 1), 0, 6, 2, {0, 0, 0, 1}},
           {"one digit", 13, toy_chain(1, 4, 5), 0, 5, 1, {}},
-          {"large ring", 15, toy_chain(2, 5, 3), 3, 7, 2, {}}};
+          {"large ring", 15, toy_chain(2, 5, 3), 3, 7, 2, {}},
+          // the sources of a GPU's conversions are brought for two blocks at a time
+          {"sources for two", 14, toy_chain(2, 9, 3), 0, 11, 1, {}},
+          {"sources for two, batch", 14, toy_chain(2, 9, 3), 0, 11, 2, {1, 0, 0, 1}}};
 }
 
 TestPoly input(const ring::Ring& ring, Rng& rng, const ChainCase& s, u32 components,

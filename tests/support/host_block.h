@@ -6,6 +6,8 @@
 #include "support/host_warp.h"  // first: see there
 
 //
+#include <gtest/gtest.h>
+
 #include <cstring>
 #include <random>
 #include <utility>
@@ -200,17 +202,25 @@ template <u32 Bytes>
 void copy_async(void* to, const void* from) {
   std::memcpy(to, from, Bytes);
 }
-inline void begin_arrivals(u64&) {}
-inline void expect_bytes(u64&, u32) {}
-inline void copy_whole(void* to, const void* from, u32 bytes, u64&) {
+// What is missing, from this on: memory is not cleared between blocks.
+inline constexpr u64 kArrivalsBegun = u64(0x51ed270b) << 32 | u64(1) << 31;
+inline void begin_arrivals(u64& arrivals) { arrivals = kArrivalsBegun; }
+inline void expect_bytes(u64& arrivals, u32 bytes) { arrivals += bytes; }
+inline void copy_whole(void* to, const void* from, u32 bytes, u64& arrivals) {
+  EXPECT_EQ(arrivals >> 32, kArrivalsBegun >> 32) << "a copy before its arrivals begin";
   std::memcpy(to, from, bytes);
+  arrivals -= bytes;
 }
-inline void copy_to_both(void* to, const void* from, u32 bytes, u64&) {
+inline void copy_to_both(void* to, const void* from, u32 bytes, u64& arrivals) {
   for (u32 rank = 0; rank < 2; ++rank)
-    std::memcpy(cluster_peer(static_cast<u8*>(to), rank), from, bytes);
+    copy_whole(cluster_peer(static_cast<u8*>(to), rank), from, bytes,
+               *cluster_peer(&arrivals, rank));
 }
 // Of threads that all wait once.
-inline void wait_for_bytes(u64&) { cluster_sync(); }
+inline void wait_for_bytes(u64& arrivals) {
+  cluster_sync();
+  EXPECT_EQ(arrivals, kArrivalsBegun) << "more or fewer bytes come than are expected";
+}
 inline void commit_copies() {}
 template <u32 Pending>
 void wait_for_copies_but() {}

@@ -17,7 +17,7 @@ namespace crenel::backend::cuda {
 #define CRENEL_CLUSTER_OF(blocks)
 #endif
 
-/// Compute capability from which they may.
+/// Compute capability from which blocks may form clusters.
 inline constexpr int kClusterMajor = 9;
 
 /// What has come of copies of many bytes, counted in shared memory. One thread begins it, before a

@@ -23,7 +23,7 @@ device::Tuning default_tuning(const GpuModel& model) {
   const bool overlap = model.compute_major >= kOverlapMajor;
   set(Tunable::conversion_early, overlap ? kConversionEarly : 0);
   set(Tunable::conversion_granule, kFusedGranule);
-  set(Tunable::conversion_pairs, model.compute_major >= kClusterMajor ? kConversionPairs : 0);
+  set(Tunable::conversion_pairs, model.compute_major == kClusterMajor ? kConversionPairs : 0);
   set(Tunable::passes_early, overlap ? kPassesEarly : 0);
   set(Tunable::switch_rows, torus::kTiledSwitchRows);
   set(Tunable::switch_blocks, torus::kSwitchBlocksEach);

@@ -56,9 +56,9 @@ TEST_F(DryModels, HaveWhatTheirCardHas) {
     const Tuning numbers = default_tuning(*device);
     EXPECT_EQ(numbers[u32(Tunable::part_bytes)], model.l2_bytes / 4 * 5);
     EXPECT_EQ(numbers[u32(Tunable::row_blocks)], 16 * model.processors);
-    for (const Tunable early :
-         {Tunable::conversion_early, Tunable::conversion_pairs, Tunable::passes_early})
+    for (const Tunable early : {Tunable::conversion_early, Tunable::passes_early})
       EXPECT_EQ(numbers[u32(early)], model.major >= 9 ? 1u : 0u) << info_of(early).name;
+    EXPECT_EQ(numbers[u32(Tunable::conversion_pairs)], model.major == 9 ? 1u : 0u);
     EXPECT_THROW(device->allocate(model.memory_bytes + 1), OutOfMemoryError);
     EXPECT_EQ(open(cat("cuda:dry-", model.name, ":7"))->info().name, dry_name(model, 7));
   }

@@ -3,6 +3,7 @@
 
 #include "crenel/core/error.h"
 #include "crenel/device/account.h"
+#include "crenel/device/tuning.h"
 #include "math/primes.h"
 #include "support/child.h"
 #include "support/ckks_world.h"
@@ -306,6 +307,19 @@ TEST(DryDevice, HMultOfBoot40) {
   const u64 rows = kL + kExtended + kSpecial + 2 * kL;  // limbs of passes, whose twiddles are made
   expected.multiply_adds = expected.butterflies + 65536 * products + 4096 * 11 * rows;
   EXPECT_EQ(sum(first), expected);
+
+  // Without pairs, both items of a division's conversion read its sources.
+  Device& device = context.device();
+  Tuning numbers = default_tuning(device);
+  numbers[u32(Tunable::conversion_pairs)] = 0;
+  set_tuning(device, numbers);
+  account->clear();
+  context.stream().account(account);
+  ev.multiply(a, b);
+  context.stream().account(nullptr);
+  set_tuning(device, default_tuning(device));
+  expected.read_bytes += down.sources * kLimb;
+  EXPECT_EQ(sum(account->records()), expected);
 }
 
 // Of two ciphertexts a block: each makes its own twiddles of the roots that the block reads once.

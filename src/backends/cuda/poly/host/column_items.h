@@ -65,9 +65,11 @@ inline std::vector<ColumnItem> equal_column_items(const std::vector<ColumnRange>
   return items;
 }
 
-/// Puts items of one digit side by side, each with the next of it, otherwise in their order; false
-/// and as they are where a digit has an odd number.
-inline bool pair_items(std::vector<ColumnItem>& items) {
+/// Puts items of one digit side by side, each with the next of it, otherwise in their order, so that
+/// two blocks bring its sources together. False, and as they are, where a digit has an odd number,
+/// and where not all blocks run at once: pairs would wait for two processors side by side.
+inline bool pair_items(std::vector<ColumnItem>& items, u32 copies, u32 processors) {
+  if (u64(copies) * items.size() > processors) return false;
   std::vector<ColumnItem> pairs, left = items;
   while (!left.empty()) {
     const auto other = std::find_if(left.begin() + 1, left.end(), [&](const ColumnItem& item) {

@@ -59,12 +59,16 @@ Instance instance_of(u32 log_n, u32 sources, u32 folded) {
                        : instance_of<0>(log_n, sources);
 }
 
-u32 folded_of(const CudaStream& queue, const ConversionTables& tables) {
-  return tables.folded == nullptr ? 0 : folded_matrices(queue.tuned(Tunable::folded_matrices));
-}
+// A kernel and the matrices that it takes, chosen once for a launch.
+struct Form {
+  Instance instance;
+  u32 folded;
+};
 
-Instance fused_instance(const CudaStream& queue, const ConversionTables& tables, u32 log_n) {
-  return instance_of(log_n, padded_sources(tables.max_sources), folded_of(queue, tables));
+Form form_of(const CudaStream& queue, const ConversionTables& tables, u32 log_n) {
+  const u32 folded =
+      tables.folded == nullptr ? 0 : folded_matrices(queue.tuned(Tunable::folded_matrices));
+  return {instance_of(log_n, padded_sources(tables.max_sources), folded), folded};
 }
 
 std::vector<ColumnRange> ranges_of(const ConversionTables& tables, u32 first_limb, u32 last_limb) {
@@ -113,12 +117,11 @@ void allow_convert_columns(u32 log_n, const GpuModel& gpu) {
 
 namespace {
 
-// But for the number of items.
-bool fuses(const CudaStream& queue, const ConversionTables& tables, u32 log_n) {
-  if (!queue.on(Optimisation::convert_columns) || !queue.on(Optimisation::held_sources))
-    return false;
-  const Instance fused = fused_instance(queue, tables, log_n);
-  return fused.kernel != nullptr && fused.shared_bytes <= queue.model().shared_bytes &&
+// But for the number of items. GPUs without clusters have less shared memory than any form needs.
+bool fuses(const CudaStream& queue, const ConversionTables& tables, const Form& form) {
+  return queue.on(Optimisation::convert_columns) && queue.on(Optimisation::held_sources) &&
+         queue.model().compute_major >= kClusterMajor && form.instance.kernel != nullptr &&
+         form.instance.shared_bytes <= queue.model().shared_bytes &&
          tables.count <= kFusedMaxDigits;
 }
 
@@ -132,19 +135,12 @@ std::vector<ColumnItem> items_of(const CudaStream& queue, const std::vector<Colu
                       static_cast<u32>(queue.tuned(Tunable::conversion_granule)));
 }
 
-// Whether two blocks bring sources together: where all of them run at once, or the first pairs to
-// end would wait for two multiprocessors side by side.
-bool pairs(const CudaStream& queue, std::vector<ColumnItem>& items, u32 copies) {
-  return queue.tuned(Tunable::conversion_pairs) != 0 &&
-         queue.model().compute_major >= kClusterMajor &&
-         copies * items.size() <= queue.processors() && pair_items(items);
-}
-
 }  // namespace
 
 // However destinations are divided: whether they will be is not known before the launch.
 bool takes_tiles(device::Stream& stream, const ConversionTables& tables, u32 log_n) {
-  return fuses(cuda_stream(stream), tables, log_n) &&
+  const CudaStream& queue = cuda_stream(stream);
+  return fuses(queue, tables, form_of(queue, tables, log_n)) &&
          tables.count * divide_up(tables.max_destinations, kFusedTogether) <= kFusedMaxItems;
 }
 
@@ -155,35 +151,39 @@ void launch_convert_columns(device::Stream& stream, const RingTables& ring,
   const CudaStream& queue = cuda_stream(stream);
   const u32 last_limb = first_limb + limbs;
   const u32 copies = in_shape.ring_dim() / kFusedValues * in_shape.polys();
-  const bool fused_pass = in.tiled || fuses(queue, tables, in_shape.log_n);
-  auto items = fused_pass ? items_of(queue, ranges_of(tables, first_limb, last_limb), copies)
-                          : std::vector<ColumnItem>();
-  if (!fused_pass || items.size() > kFusedMaxItems) {
+  const Form form = form_of(queue, tables, in_shape.log_n);
+  const bool fused = in.tiled || fuses(queue, tables, form);
+  auto items = fused ? items_of(queue, ranges_of(tables, first_limb, last_limb), copies)
+                     : std::vector<ColumnItem>();
+  if (in.tiled && items.size() > kFusedMaxItems)  // takes_tiles() has seen to that
+    throw UnsupportedError(
+        cat("conversion of tiles: ", items.size(), " items, expected at most ", kFusedMaxItems),
+        {{"items", items.size()}, {"expected", kFusedMaxItems}});
+  if (!fused || items.size() > kFusedMaxItems) {
     launch_base_convert(stream, ring, tables, in.poly, passes.out, in_shape, false, first_limb,
                         last_limb);
     launch_column_forward(stream, passes, limbs, own);
     return;
   }
-  const u32 folded = folded_of(queue, tables);
-  const Instance fused = fused_instance(queue, tables, in_shape.log_n);
-  ConvertColumnsArgs args = columns_args(ring, tables, folded);
+  ConvertColumnsArgs args = columns_args(ring, tables, form.folded);
   args.in = in.poly;
   args.out = passes.out;
   args.components = in_shape.components;
   args.first_limb = first_limb;
   args.early = early ? 1 : 0;
   args.tiled = in.tiled ? 1 : 0;
-  args.paired = in.tiled && pairs(queue, items, copies) ? 1 : 0;
+  const bool pairs = in.tiled && queue.tuned(Tunable::conversion_pairs) != 0;
+  args.paired = pairs && pair_items(items, copies, queue.processors()) ? 1 : 0;
   std::copy(items.begin(), items.end(), args.item);
   const u32 cluster = 1 + args.paired;
   const dim3 grid(in_shape.ring_dim() / kFusedValues * cluster, in_shape.polys(),
                   static_cast<u32>(items.size()) / cluster);
   const auto cost = [&] {
     return traffic::convert_columns(tables, in_shape.log_n, in_shape.polys(), first_limb, last_limb,
-                                    items, kFusedValues, folded, cluster);
+                                    items, kFusedValues, form.folded, cluster);
   };
-  launch_clusters(stream, cost, fused.kernel, cluster, grid, kFusedThreads, fused.shared_bytes,
-                  args);
+  launch_clusters(stream, cost, form.instance.kernel, cluster, grid, kFusedThreads,
+                  form.instance.shared_bytes, args);
 }
 
 }  // namespace crenel::backend::cuda

@@ -27,7 +27,6 @@ struct FusedBlock {
   using Stage = typename Tile::Stage;
   static constexpr u32 kRow = Tile::kRow, kHigh = Tile::kHigh, kColumns = Tile::kColumns;
   static constexpr u32 kTurns = Tile::kTurns, kHalf = kPerThread / 2;
-  static constexpr bool kWholeTiles = CRENEL_CLUSTERS;
   /// Words of 16 bytes of a destination's matrices in memory.
   static constexpr u32 kWords = Folded ? folded_words(Sources) : Sources;
   static constexpr u32 kSteps = Tile::kSteps, kPairs = Tile::kPairs, kMatrices = Tile::kMatrices;
@@ -57,12 +56,11 @@ struct FusedBlock {
 
   /// Starts bringing the block's tile of the sources.
   __device__ __forceinline__ void fetch_sources(const u32* from, u32 tile) const {
-    if (kWholeTiles && args.tiled != 0) return fetch_tiles(from + tile * kFusedValues);
+    if (args.tiled != 0) return fetch_tiles(from + tile * kFusedValues);
     constexpr u32 kChunks = kColumns / 4;
     const u32 at_row = threadIdx.x / kChunks, column = threadIdx.x % kChunks * 4;
     const u32 slot = Tile::source_slot(at_row, column);
-    const u32* at = from + (args.tiled != 0 ? tile * kFusedValues + slot
-                                            : (at_row << kRow) + tile * kColumns + column);
+    const u32* at = from + ((at_row << kRow) + tile * kColumns + column);
     for (u32 j = 0; j < table.sources; ++j)
       copy_async<16>(memory.sources + slot + j * Tile::kSourceStride, at + (u64(j) << LogN));
   }

@@ -86,6 +86,7 @@ __device__ __forceinline__ void inverse_columns(const TransformArgs& args,
                                                 const InverseScale* scales, const Store& store) {
   constexpr u32 Bits = kColumnBits<LogN>, kRow = kRowBits<LogN>, kHigh = Bits - 4;
   constexpr bool kTiled = Tail == InverseTail::tiled;
+  static_assert(!kTiled || Columns == kTileColumns<Bits>);
   __shared__ u32 tile[kColumnTileWords<Bits, Columns>];
   __shared__ __align__(16) uint2 heap[1u << Bits];
   const u32 limb = gridDim.z - 1 - blockIdx.z;

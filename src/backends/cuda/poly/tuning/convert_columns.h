@@ -44,8 +44,8 @@ inline constexpr u32 kFusedProducts = 5;
 /// steps, which lose least where it matters: dev/kernels/README.md, b33.
 inline constexpr u32 kFusedGranule = 8;
 
-/// Whether two blocks that share their sources bring them together (Tunable::conversion_pairs):
-/// dev/kernels/README.md, b41.
+/// Whether two blocks that share their sources bring them together (Tunable::conversion_pairs), at
+/// compute capability 9, where it was measured: dev/kernels/README.md, b41.
 inline constexpr u32 kConversionPairs = 1;
 
 /// Destinations that a block takes on: `count` of a digit from its `begin`-th on.
