@@ -90,7 +90,8 @@ PRODUCTS = ((28, 47), (16, 23), (7, 11))
 # What a record's launches were, each form besides those before it.
 FORMS = {
     "today": "all that there is",
-    "whole twiddles": "rows that read all their twiddles and make none, sources that every block brings by itself",
+    "whole twiddles": "rows that read all their twiddles and make none, "
+    "sources that every block brings by itself",
     # On several GPUs without entries_apart; of whole twiddles.
     "together": "EvalMod's real and imaginary parts on all GPUs together",
     "earlier": "keys without those for aligned levels; on one GPU without divided_rows, on several without "

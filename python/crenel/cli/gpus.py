@@ -173,8 +173,8 @@ def _account(parameters: str) -> _Account:
         return account.records()
 
     one = launches()
-    # Devices of several parts exchange what is dropped as key switches wrote it, and sources that two blocks do
-    # not bring together: `divided_rows` and `conversion_pairs` are of one.
+    # Devices of several parts exchange what is dropped as key switches wrote it, and sources that no two
+    # blocks bring together: `divided_rows` and `conversion_pairs` are of one.
     device.optimisations = device.optimisations.replace(divided_rows=False)
     tuning.set_tuning(device, {"conversion_pairs": 0})
     several = launches()

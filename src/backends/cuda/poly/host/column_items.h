@@ -65,9 +65,9 @@ inline std::vector<ColumnItem> equal_column_items(const std::vector<ColumnRange>
   return items;
 }
 
-/// Puts items of one digit side by side, each with the next of it, otherwise in their order, so that
-/// two blocks bring its sources together. False, and as they are, where a digit has an odd number,
-/// and where not all blocks run at once: pairs would wait for two processors side by side.
+/// Puts items of one digit side by side, each with the next of it, otherwise in their order, so
+/// that two blocks bring its sources together. False, and as they are, where a digit has an odd
+/// number, and where not all blocks run at once: pairs would wait for two processors side by side.
 inline bool pair_items(std::vector<ColumnItem>& items, u32 copies, u32 processors) {
   if (u64(copies) * items.size() > processors) return false;
   std::vector<ColumnItem> pairs, left = items;
