@@ -185,8 +185,8 @@ struct RowPlace {
 struct LimbOrder {
   u32 moved, passed;
 
-  /// The last `moved` before the last round of `resident` blocks at once, as far as limbs go into
-  /// it whole.
+  /// The last `moved` before the limbs that the last round of `resident` blocks has, whole or in
+  /// part; first of all where there are no others.
   static LimbOrder before_last_round(u32 moved, u32 limbs, u64 blocks_of_limb, u64 resident) {
     const u64 round = (resident + blocks_of_limb - 1) / blocks_of_limb;
     return {moved, round < limbs - moved ? static_cast<u32>(round) : limbs - moved};
