@@ -46,7 +46,8 @@ class HostBlocks {
     body_ = &body, first_ = first, threads_ = threads, width_ = width;
     clean_stacks();
     fibers_.assign(blocks * threads, {});
-    stacks_.resize(fibers_.size() * kStack), memory_.resize(blocks * kShared);
+    stacks_.resize(fibers_.size() * kStack);
+    memory_.assign(blocks * kShared, 0xa5);  // nothing of the blocks before
     all_ = {}, blocks_.assign(blocks, {}), warps_.assign((fibers_.size() + 31) / 32, {});
     all_.live = static_cast<u32>(fibers_.size());
     for (auto& b : blocks_) b.live = threads;
@@ -202,7 +203,7 @@ template <u32 Bytes>
 void copy_async(void* to, const void* from) {
   std::memcpy(to, from, Bytes);
 }
-// What is missing, from this on: memory is not cleared between blocks.
+// The bytes that are still to come, above this.
 inline constexpr u64 kArrivalsBegun = u64(0x51ed270b) << 32 | u64(1) << 31;
 inline void begin_arrivals(u64& arrivals) { arrivals = kArrivalsBegun; }
 inline void expect_bytes(u64& arrivals, u32 bytes) { arrivals += bytes; }
