@@ -1,11 +1,11 @@
 """The traffic account against Nsight Compute's counters, kernel by kernel.
 
-    python bench/compare/ncu_account.py account.json ncu.csv [--json FILE]
+    python bench/compare/ncu_account.py account.json ncu.csv [ncu.csv ...] [--json FILE]
 
 account.json is what account_bench wrote, ncu.csv what `ncu --csv --print-units base` printed about the same
-launches (dev/kernels/ncu_account.sh makes both). Counted are the sectors that the first-level caches asked
-L2 for, times 32 bytes: lts__t_bytes also counts what one half of L2 fetches from the other, half as much
-again on an H200. Exit status 1 when fewer than five kernels agree within 5 %.
+launches, in one run or in several with counters of their own (dev/kernels/ncu_account.sh makes all).
+Counted are the sectors that the first-level caches asked L2 for, times 32 bytes: lts__t_bytes also counts
+what one half of L2 fetches from the other, half as much again on an H200. Exit status 1 when fewer than five kernels agree within 5 %.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from crenel.counters import TOLERANCE, differences, document
 from crenel.errors import StateError
-from crenel.ncu import pair, read_launches, row_of
+from crenel.ncu import merged, pair, read_launches, row_of
 
 ENOUGH = 5
 
@@ -40,14 +40,16 @@ def print_table(rows: list[dict], off: dict[str, float]) -> None:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("account", type=Path, help="what account_bench --json wrote")
-    parser.add_argument("ncu", type=Path, help="CSV of the profiler")
+    parser.add_argument("ncu", type=Path, nargs="+", help="CSV of a run of the profiler")
     parser.add_argument("--json", type=Path, help="write the comparison there")
     args = parser.parse_args(argv)
     account = json.loads(args.account.read_text())
-    with args.ncu.open(newline="") as lines:
-        launches = read_launches(lines)
+    runs = []
+    for file in args.ncu:
+        with file.open(newline="") as lines:
+            runs.append(read_launches(lines))
     try:
-        rows = [row_of(*both) for both in pair(account["records"], launches)]
+        rows = [row_of(*both) for both in pair(account["records"], merged(runs))]
     except StateError as error:
         raise SystemExit(str(error)) from None
     off = differences(rows)

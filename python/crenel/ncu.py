@@ -34,7 +34,12 @@ MOVED = (
 TIME = "gpu__time_duration.sum"
 DRAM = ("dram__bytes_read.sum", "dram__bytes_write.sum")
 LTS = "lts__t_bytes.sum"
-METRICS = (TIME, *DRAM, LTS, *(name for read, written, _ in MOVED for name in (read, written)))
+# What is counted in a run each. The first ones fit one pass: where a launch has to be replayed for more, the
+# profiler restores what it wrote through L2, and the memory carries what no computation moves.
+RUNS = ((TIME, *DRAM, LTS), tuple(name for read, written, _ in MOVED for name in (read, written)))
+# Launches find the caches as those before them leave them.
+OPTIONS = ("--clock-control", "none", "--cache-control", "none", "--csv", "--print-units", "base",
+           "--print-kernel-base", "function", "--kernel-name-base", "function")  # fmt: skip
 
 
 @dataclass
@@ -69,6 +74,23 @@ def read_launches(lines: Iterable[str]) -> list[Launch]:
         if value and value != "n/a":
             launch.metrics[row["Metric Name"]] = float(value)
     return list(launches.values())
+
+
+def merged(runs: Sequence[Sequence[Launch]]) -> list[Launch]:
+    """The same launches with the counters of every run.
+
+    Raises
+    ------
+    StateError : runs of different launches
+    """
+    first, *others = [[(launch.function, launch.grid) for launch in run] for run in runs]
+    for other in others:
+        if other != first:
+            raise StateError(f"runs of {len(first)} and {len(other)} launches, expected the same ones")
+    return [
+        Launch(same[0].function, same[0].grid, {k: v for launch in same for k, v in launch.metrics.items()})
+        for same in zip(*runs, strict=True)
+    ]
 
 
 def function_of(record: Mapping[str, Any]) -> str:
@@ -137,43 +159,54 @@ def expect(device: str) -> None:
 
 def count(params: str, device: str, operation: str, level: int, seconds: float) -> list[dict[str, Any]]:
     """Every launch of one operation, stated and counted: one process runs it to state its launches and those
-    before, and one more under the profiler, which skips these.
+    before, and one for each of `RUNS` under the profiler, which skips these.
 
     Parameters
     ----------
     level : of the operation's inputs
-    seconds : that the profiler may take
+    seconds : that each run of the profiler may take
 
     Raises
     ------
     UnsupportedError : the profiler is missing, or may not or cannot count here; its own words say why
-    StateError : the launches of both processes differ
+    StateError : the launches of two processes differ
     """
     expect(device)
     with tempfile.TemporaryDirectory(prefix="crenel-counters-") as folder:
-        files = [Path(folder) / name for name in ("stated.json", "counted.json")]
-        programs = [
-            [sys.executable, "-m", "crenel.cli.counted", params, device, operation, str(level), str(file)]
-            for file in files
-        ]
-        _run(programs[0], seconds)
-        stated = json.loads(files[0].read_text(encoding="utf-8"))
+
+        def program(file: Path) -> list[str]:
+            return [
+                sys.executable,
+                "-m",
+                "crenel.cli.counted",
+                params,
+                device,
+                operation,
+                str(level),
+                str(file),
+            ]
+
+        file = Path(folder) / "stated.json"
+        _run(program(file), seconds)
+        stated = json.loads(file.read_text(encoding="utf-8"))
         kernels = kernels_of(stated["records"])
         names = sorted({function_of(record) for record in kernels} | set(stated["functions_before"]))
         profiler = [
-            PROGRAM, "--clock-control", "none", "--csv", "--print-units", "base",
-            "--print-kernel-base", "function", "--kernel-name-base", "function",
-            "--kernel-name", f"regex:^({'|'.join(names)})$",
+            PROGRAM, *OPTIONS, "--kernel-name", f"regex:^({'|'.join(names)})$",
             "--launch-skip", str(stated["kernels_before"]), "--launch-count", str(len(kernels)),
-            "--metrics", ",".join(METRICS),
         ]  # fmt: skip
-        printed = _run([*profiler, *programs[1]], seconds)
-        launches = read_launches(printed.splitlines())
-        if not launches:
-            raise UnsupportedError(f"{PROGRAM} counted no launch: {_reason(printed)}", {"program": PROGRAM})
-        if json.loads(files[1].read_text(encoding="utf-8")) != stated:
-            raise StateError("the launches of a process under the profiler differ from those without it")
-        return [row_of(*both) for both in pair(stated["records"], launches)]
+        runs = []
+        for i, metrics in enumerate(RUNS):
+            file = Path(folder) / f"counted-{i}.json"
+            printed = _run([*profiler, "--metrics", ",".join(metrics), *program(file)], seconds)
+            runs.append(read_launches(printed.splitlines()))
+            if not runs[-1]:
+                raise UnsupportedError(
+                    f"{PROGRAM} counted no launch: {_reason(printed)}", {"program": PROGRAM}
+                )
+            if json.loads(file.read_text(encoding="utf-8")) != stated:
+                raise StateError("the launches of a process under the profiler differ from those without it")
+        return [row_of(*both) for both in pair(stated["records"], merged(runs))]
 
 
 def _run(command: list[str], seconds: float) -> str:
