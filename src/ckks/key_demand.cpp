@@ -1,6 +1,9 @@
 #include "ckks/key_demand.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "ring/ring.h"
 
@@ -17,7 +20,7 @@ std::string joined(const auto& all) {
   return text;
 }
 
-void add(std::vector<std::string>& names, const char* name) {
+void add_name(std::vector<std::string>& names, const char* name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
 }
 
@@ -33,19 +36,47 @@ i64 steps_of(u64 wanted, u32 log_n) {
 
 }  // namespace
 
-void KeyDemand::note(const std::string& name, KeyLevel level) {
+// What is asked for, by names, and what of it is not there.
+class KeyDemand::Missing {
+ public:
+  explicit Missing(u32 log_n) : log_n_(log_n) {}
+  void add(const Asked& asked) {
+    if (asked.steps)
+      rotation(*asked.steps, asked.level);
+    else
+      key(asked.id, asked.level);
+  }
+  [[noreturn]] void raise(const std::string& operation, const std::string& call) const;
+
+ private:
+  void rotation(i64 steps, KeyLevel level);
+  void key(rlwe::KeyId id, KeyLevel level);
+  void note(const std::string& name, KeyLevel level);
+  std::string call() const;
+
+  u32 log_n_;
+  std::set<i64> needed_, missing_;
+  std::vector<std::string> needed_keys_, missing_keys_;  ///< by name
+  u32 level_ = 0;                                        ///< the highest that is needed
+  bool aligned_ = false;                                 ///< some for aligned levels
+  /// Names of the keys that serve too low levels, by what is needed and what they serve.
+  std::map<std::pair<u32, u32>, std::vector<std::string>> low_;
+  std::set<std::string> absent_;  ///< of those missing: there is no key at all
+};
+
+void KeyDemand::Missing::note(const std::string& name, KeyLevel level) {
   level_ = std::max(level_, rlwe::ordinary(level.needed));
-  if (level.highest && !level.met()) add(low_[{level.needed, *level.highest}], name.c_str());
+  if (level.highest && !level.met()) add_name(low_[{level.needed, *level.highest}], name.c_str());
 }
 
-void KeyDemand::rotation(i64 steps, KeyLevel level) {
+void KeyDemand::Missing::rotation(i64 steps, KeyLevel level) {
   needed_.insert(steps);
   note(cat(steps), level);
   if (!level.met()) missing_.insert(steps);
   if (!level.highest) absent_.insert(cat(steps));
 }
 
-void KeyDemand::key(rlwe::KeyId id, KeyLevel level) {
+void KeyDemand::Missing::key(rlwe::KeyId id, KeyLevel level) {
   aligned_ = aligned_ || rlwe::is_aligned_key(id);
   id = rlwe::plain_key(id);
   const char* name = nullptr;
@@ -57,13 +88,13 @@ void KeyDemand::key(rlwe::KeyId id, KeyLevel level) {
     name = kConjugation;
   else
     return rotation(steps_of(id, log_n_), level);
-  add(needed_keys_, name);
+  add_name(needed_keys_, name);
   note(name, level);
-  if (!level.met()) add(missing_keys_, name);
+  if (!level.met()) add_name(missing_keys_, name);
   if (!level.highest) absent_.insert(name);
 }
 
-std::string KeyDemand::call() const {
+std::string KeyDemand::Missing::call() const {
   std::vector<std::string> arguments;
   if (!needed_.empty()) arguments.push_back(cat("rotations=[", joined(needed_), "]"));
   for (const std::string& name : needed_keys_) arguments.push_back(name + "=True");
@@ -73,8 +104,7 @@ std::string KeyDemand::call() const {
   return cat("client.evaluation_keys(", joined(arguments), ")");
 }
 
-void KeyDemand::expect(const std::string& operation, const std::string& given) const {
-  if (met()) return;
+void KeyDemand::Missing::raise(const std::string& operation, const std::string& given) const {
   std::string message = operation + " needs ";
   if (!needed_.empty())
     message += cat(needed_.size() == 1 ? "rotation " : "rotations ", joined(needed_));
@@ -106,6 +136,13 @@ void KeyDemand::expect(const std::string& operation, const std::string& given) c
   if (!low_.empty()) fields.insert(fields.end(), {{"level", level}, {"max_level", serves}});
   if (given.empty()) message += " (ckks.keys_for finds those of a whole program)";
   throw KeyMissingError(message + ": " + (given.empty() ? call() : given), std::move(fields));
+}
+
+void KeyDemand::expect(const std::string& operation, const std::string& call) const {
+  if (met()) return;
+  Missing missing(log_n_);
+  for (const Asked& asked : asked_) missing.add(asked);
+  missing.raise(operation, call);
 }
 
 }  // namespace crenel::ckks

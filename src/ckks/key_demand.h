@@ -1,11 +1,8 @@
 // What an operation needs of evaluation keys, and the error that names what is not there.
 #pragma once
 
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "rlwe/key_levels.h"
@@ -21,19 +18,20 @@ struct KeyLevel {
   bool met() const { return highest && rlwe::serves(*highest, needed); }
 };
 
-/// Collected before any work, so that one error names every key that is missing.
+/// Collected before any work, so that one error names every key that is missing. What names keys is
+/// not computed unless one is: a replay of a recording asks for all of them.
 class KeyDemand {
  public:
   explicit KeyDemand(u32 log_n) : log_n_(log_n) {}
 
   /// A rotation, by the number it was asked for.
-  void rotation(i64 steps, KeyLevel level);
+  void rotation(i64 steps, KeyLevel level) { ask({steps, rlwe::kNoKey, level}); }
   /// Any key.
-  void key(rlwe::KeyId id, KeyLevel level);
+  void key(rlwe::KeyId id, KeyLevel level) { ask({std::nullopt, id, level}); }
   /// The same where levels do not matter.
   void rotation(i64 steps, bool there) { rotation(steps, any_level(there)); }
   void key(rlwe::KeyId id, bool there) { key(id, any_level(there)); }
-  bool met() const { return missing_.empty() && missing_keys_.empty(); }
+  bool met() const { return met_; }
   /// KeyMissingError unless all is there: fields operation, rotations (those missing, ascending),
   /// and key (names of the others); of keys that serve lower levels only also level (what is
   /// needed) and max_level (what the lowest of them serves). `call` makes what is needed; default:
@@ -41,20 +39,24 @@ class KeyDemand {
   void expect(const std::string& operation, const std::string& call = {}) const;
 
  private:
+  struct Asked {
+    std::optional<i64> steps;
+    rlwe::KeyId id;  ///< where it was not asked for by steps
+    KeyLevel level;
+  };
+  class Missing;
+
   static KeyLevel any_level(bool there) {
     return {0, there ? std::optional(rlwe::SwitchKey::kAny) : std::nullopt};
   }
-  void note(const std::string& name, KeyLevel level);
-  std::string call() const;
+  void ask(const Asked& asked) {
+    asked_.push_back(asked);
+    met_ = met_ && asked.level.met();
+  }
 
   u32 log_n_;
-  std::set<i64> needed_, missing_;
-  std::vector<std::string> needed_keys_, missing_keys_;  ///< by name
-  u32 level_ = 0;                                        ///< the highest that is needed
-  bool aligned_ = false;                                 ///< some for aligned levels
-  /// Names of the keys that serve too low levels, by what is needed and what they serve.
-  std::map<std::pair<u32, u32>, std::vector<std::string>> low_;
-  std::set<std::string> absent_;  ///< of those missing: there is no key at all
+  std::vector<Asked> asked_;
+  bool met_ = true;
 };
 
 }  // namespace crenel::ckks

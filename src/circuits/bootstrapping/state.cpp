@@ -274,8 +274,9 @@ bool Bootstrapper::State::check_input(const ckks::Metadata& a, bool list) const 
 }
 
 void Bootstrapper::State::check_bound(const Ciphertext& a, double bound) const {
+  if (bound == ckks::kUnknownBound) return;
   const double largest = largest_message(context.params(), plan);
-  if (bound == ckks::kUnknownBound || bound <= largest) return;
+  if (bound <= largest) return;
   throw StateError(
       cat("bootstrap at level ", a.level(), " of values up to ", brief(bound),
           " by their bound, expected at most ", brief(largest), " for the message ratio ",
