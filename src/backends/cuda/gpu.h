@@ -56,6 +56,8 @@ class GpuStream final : public CudaStream {
   std::unique_ptr<device::GraphExec> record(const std::function<void()>& work) override;
 
  private:
+  class Recording;
+
   void staged(void* device, void* host, std::size_t bytes, bool in);
   /// Waits, where it can be stopped, for what was queued so far.
   void await();

@@ -6,7 +6,6 @@
 
 #include "backends/cuda/gpu.h"
 #include "crenel/core/watch.h"
-#include "device/several.h"
 #include "random/seed.h"
 
 namespace crenel::backend::cuda {
@@ -27,24 +26,6 @@ void wait_until_done(const char* what, const Query& query) {
       std::this_thread::yield();
   }
 }
-
-class CudaGraph final : public device::GraphExec {
- public:
-  CudaGraph(int device, cudaGraphExec_t exec) : device_(device), exec_(exec) {}
-  ~CudaGraph() override {
-    if (process_.here()) static_cast<void>(cudaGraphExecDestroy(exec_));
-  }
-  void launch(device::Stream& stream) override {
-    CudaStream& queue = cuda_stream(stream);
-    const DeviceGuard guard(device_);
-    CRENEL_CUDA_TRY(cudaGraphLaunch(exec_, queue.handle()));
-  }
-
- private:
-  int device_;
-  cudaGraphExec_t exec_;
-  OwnProcess process_;
-};
 
 class CudaEvent final : public device::Event {
  public:
@@ -238,87 +219,4 @@ void GpuStream::wait_for(const std::shared_ptr<device::Event>& event) {
   if (recording()) joined_ = true;
 }
 
-std::unique_ptr<device::GraphExec> GpuStream::record(const std::function<void()>& work) {
-  device().expect_own_process();
-  GpuStream* const self[] = {this};
-  return std::move(record_all(self, true, work)[0]);
-}
-
-// Recorded on streams of their own: other threads go on queueing on these.
-std::vector<std::unique_ptr<device::GraphExec>> GpuStream::record_all(
-    std::span<GpuStream* const> streams, bool each, const std::function<void()>& work) {
-  struct Scratch {
-    GpuStream& stream;
-    cudaGraph_t graph = nullptr;
-    bool capturing = false;
-    explicit Scratch(GpuStream& s) : stream(s) {
-      const DeviceGuard guard(s.device_index());
-      s.recorded_ = static_cast<const GpuDevice&>(s.device()).make_native_stream();
-      s.joined_ = false;
-    }
-    ~Scratch() {
-      if (capturing) static_cast<void>(end());
-      if (graph) static_cast<void>(cudaGraphDestroy(graph));
-      static_cast<void>(cudaGetLastError());
-      static_cast<void>(cudaStreamDestroy(std::exchange(stream.recorded_, nullptr)));
-    }
-    void begin() {
-      const DeviceGuard guard(stream.device_index());
-      CRENEL_CUDA_TRY(cudaStreamBeginCapture(stream.recorded_, cudaStreamCaptureModeRelaxed));
-      capturing = true;
-    }
-    cudaError_t end() {
-      capturing = false;
-      return cudaStreamEndCapture(stream.recorded_, &graph);
-    }
-  };
-  std::vector<std::unique_ptr<Scratch>> all;
-  for (GpuStream* stream : streams) all.push_back(std::make_unique<Scratch>(*stream));
-  const std::size_t graphs = each ? all.size() : 1;
-  for (std::size_t g = 0; g < graphs; ++g) all[g]->begin();
-  for (std::size_t s = graphs; s < streams.size(); ++s) streams[s]->wait_for(*streams[0]);
-  work();
-  for (std::size_t s = graphs; s < streams.size(); ++s) streams[0]->wait_for(*streams[s]);
-  std::vector<std::unique_ptr<device::GraphExec>> execs;
-  for (std::size_t g = 0; g < graphs; ++g) {
-    const DeviceGuard guard(streams[g]->device_index());
-    const cudaError_t ended = all[g]->end();
-    if (ended != cudaSuccess) fail(ended, "cudaStreamEndCapture");
-    cudaGraphExec_t exec = nullptr;
-    cudaError_t status = cudaSuccess;
-    {
-      // It may load kernels and wait for a GPU, whose kernels may wait for those of another thread.
-      const auto order = device::meeting_order();
-      status = cudaGraphInstantiate(&exec, all[g]->graph, 0);
-    }
-    if (status != cudaSuccess) fail(status, "cudaGraphInstantiate");
-    execs.push_back(std::make_unique<CudaGraph>(streams[g]->device_index(), exec));
-  }
-  return execs;
-}
-
 }  // namespace crenel::backend::cuda
-
-namespace crenel::device {
-
-std::vector<std::unique_ptr<GraphExec>> cuda_record_together(
-    std::span<const std::shared_ptr<Stream>> streams, bool each,
-    const std::function<void()>& work) {
-  using namespace crenel::backend::cuda;
-  struct Nothing final : GraphExec {
-    void launch(Stream&) override {}
-  };
-  std::vector<std::unique_ptr<GraphExec>> graphs;
-  if (cuda_stream(*streams[0]).dry()) {
-    work();
-    for (std::size_t g = 0; g < (each ? streams.size() : 1); ++g)
-      graphs.push_back(std::make_unique<Nothing>());
-    return graphs;
-  }
-  std::vector<GpuStream*> parts;
-  for (const auto& stream : streams)
-    parts.push_back(static_cast<GpuStream*>(&cuda_stream(*stream)));
-  return GpuStream::record_all(parts, each, work);
-}
-
-}  // namespace crenel::device
