@@ -89,8 +89,14 @@ class Accounts:
     """EvalMod has real and imaginary parts: each goes through it on half of an even number of GPUs."""
 
     def of(self, gpus: int) -> Sequence[Record]:
-        """On so many GPUs."""
-        return self.one if gpus == 1 else self.several
+        """On so many GPUs. On two, each of which has a part of EvalMod by itself, that is as one queues it."""
+        if gpus == 1:
+            return self.one
+        if not self.apart or gpus != GROUPS:
+            return self.several
+        inside = [record for record in self.one if _is_apart(record)]
+        around = [list(run) for _, run in groupby(self.several, _is_apart)]
+        return [record for run in around for record in (inside if _is_apart(run[0]) else run)]
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def test_parts_of_evalmod_lie_apart():
     queued = [before, *inside]
 
     def found(gpu_count, apart):
-        accounts = gpus.Accounts([], queued, apart=apart)
+        accounts = gpus.Accounts(queued, queued, apart=apart)
         return gpus.launches(accounts, 1024, gpu_count, "gathered", CEILINGS, FREE)
 
     two, four = found(2, True), found(4, True)
@@ -145,6 +145,18 @@ def test_parts_of_evalmod_lie_apart():
     assert (
         len(gpus.launches(gpus.Accounts([], [before], apart=True), 1024, 2, "gathered", CEILINGS, FREE)) == 1
     )
+
+
+def test_two_gpus_queue_evalmod_as_one_does():
+    """Each has a part of it by itself; four have pairs, which exchange what a division drops."""
+    before, after = record(stage="coeff_to_slot"), record(stage="slot_to_coeff")
+    alone = [record(kernel=name, stage="eval_mod/divide") for name in ("a", "b")]
+    together = [record(kernel=name, stage="eval_mod/divide") for name in ("a", "b", "c")]
+    accounts = gpus.Accounts([*alone, after], [before, *together, after], apart=True)
+    assert accounts.of(1) == [*alone, after]
+    assert accounts.of(2) == [before, *alone, after]
+    assert accounts.of(4) == accounts.several
+    assert gpus.Accounts(accounts.one, accounts.several).of(2) == accounts.several
 
 
 def test_divided_work_rounds_up():
@@ -205,14 +217,16 @@ def test_the_command_prints_and_writes(tmp_path, capfd):
 
 
 def test_the_accounts_of_the_command_are_of_one_and_of_several_gpus(one):
-    """On several GPUs divisions read what a key switch wrote: both passes follow it, which one GPU saves."""
+    """On several GPUs divisions read what a key switch wrote: both passes follow it, which one GPU saves, as
+    does each of two in EvalMod, where nothing is exchanged."""
 
     def passes(records):
         return sum(r["kernel"] == "row_inverse" for r in records)
 
     found = command._account("toy-boot40").accounts
     assert passes(found.several) > passes(found.one) == passes(one[0])
-    assert list(found.of(1)) == list(found.one) and list(found.of(2)) == list(found.several)
+    assert list(found.of(1)) == list(found.one) and list(found.of(4)) == list(found.several)
+    assert passes(found.one) < passes(found.of(2)) < passes(found.several)
 
 
 def test_the_command_of_gates(tmp_path, capfd):

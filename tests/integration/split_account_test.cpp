@@ -159,6 +159,52 @@ TEST(SplitAccount, ReplaysStateWhatEachPartDoes) {
     }
 }
 
+// Of one eager bootstrap of toy-boot40 what each part states; nothing where there is no such device.
+std::vector<std::vector<device::LaunchRecord>> bootstrap_accounts(const char* name) {
+  std::string reason;
+  const auto device = test::open_or_reason(name, reason);
+  if (device == nullptr) return {};
+  const Context context(Params::preset("toy-boot40", true), device);
+  Client client = context.keygen();
+  const circuits::Bootstrapper boot(
+      context, client.evaluation_keys(circuits::bootstrap_key_request(context.params(), {})), {});
+  const Ciphertext a =
+      client.encrypt(test::Values(context.params().slots(), 0.5), boot.levels().input);
+  boot.eager(a);
+  std::vector<std::shared_ptr<device::Stream>> streams{context.stream().shared_from_this()};
+  context.stream().account(std::make_shared<device::Account>());  // stages are open then
+  if (auto* divided = dynamic_cast<device::DividedStream*>(streams[0].get()))
+    streams = divided->parts();
+  std::vector<std::shared_ptr<device::Account>> accounts;
+  for (const auto& stream : streams)
+    stream->account(accounts.emplace_back(std::make_shared<device::Account>()));
+  boot.eager(a);
+  std::vector<std::vector<device::LaunchRecord>> found;
+  for (std::size_t p = 0; p < streams.size(); ++p) {
+    streams[p]->account(nullptr);
+    found.push_back(accounts[p]->records());
+  }
+  return found;
+}
+
+// A part that has one of EvalMod's halves by itself does all that one GPU does with both.
+TEST(SplitAccount, EvalModOfAPartIsThatOfOneGpu) {
+  const auto kernels = [](const std::vector<device::LaunchRecord>& records) {
+    std::vector<std::string> names;
+    for (const auto& record : records)
+      if (record.stage.starts_with("eval_mod") && record.kernel != "copy_peer" &&
+          record.kernel != "spread_limbs")
+        names.emplace_back(record.kernel);
+    return names;
+  };
+  const auto one = bootstrap_accounts("cuda:dry"), two = bootstrap_accounts("cuda:dry:0+1");
+  if (one.empty() || two.empty()) GTEST_SKIP() << "no model of a GPU in this build";
+  ASSERT_EQ(two.size(), 2u);
+  const auto expected = kernels(one[0]);
+  EXPECT_GT(expected.size(), 50u);
+  for (const auto& part : two) EXPECT_EQ(kernels(part), expected);
+}
+
 // Real and imaginary parts go to a part each, come back after EvalMod, and bring nothing between.
 // On four parts, which have a half for two, exchanges are of half of the limbs.
 TEST(SplitAccount, EvalModBringsItsHalves) {

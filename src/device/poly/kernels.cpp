@@ -298,19 +298,24 @@ void PolyKernels::key_switch_divided(Stream& stream, const View& out, const Swit
                                      const Prepared<rns::ModUp>& raised, const Key& key,
                                      u32 first_digit, const Prepared<rns::Divide>& table,
                                      const ConstView* addend) {
-  watch::point();
   const compose::Temporary sum(stream, {out.shape.log_n, 2, out.shape.batch},
                                checks::table_of("key_switch_divided", raised).output, Domain::eval);
-  checks::key_switch_divided(ring(), out, sum.view(), of, raised, key, first_digit, table, addend);
+  key_switch_divided(stream, out, sum.view(), of, raised, key, first_digit, table, addend);
+}
+
+void PolyKernels::key_switch_divided(Stream& stream, const View& out, const View& sum,
+                                     const SwitchOf& of, const Prepared<rns::ModUp>& raised,
+                                     const Key& key, u32 first_digit,
+                                     const Prepared<rns::Divide>& table, const ConstView* addend) {
+  watch::point();
+  checks::key_switch_divided(ring(), out, sum, of, raised, key, first_digit, table, addend);
   const auto has = [&](Optimisation o, bool needed) { return !needed || on(stream, o); };
   if (fuses_key_switch(stream, Optimisation::divided_rows, of.product() || of.addend != nullptr) &&
       on(stream, Optimisation::division) && has(Optimisation::division_addend, addend != nullptr) &&
       has(Optimisation::product_rows, of.product()) &&
       has(Optimisation::rotated_rows, of.element != 1))
-    return do_key_switch_divided(stream, out, sum.view(), of, raised, key, first_digit, table,
-                                 addend);
-  PolyKernels::do_key_switch_divided(stream, out, sum.view(), of, raised, key, first_digit, table,
-                                     addend);
+    return do_key_switch_divided(stream, out, sum, of, raised, key, first_digit, table, addend);
+  PolyKernels::do_key_switch_divided(stream, out, sum, of, raised, key, first_digit, table, addend);
 }
 
 void PolyKernels::sources(Stream& stream, const View& out, const SourcesOf& of,

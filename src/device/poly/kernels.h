@@ -266,6 +266,10 @@ class PolyKernels {
   void key_switch_divided(Stream& stream, const View& out, const SwitchOf& of,
                           const Prepared<rns::ModUp>& raised, const Key& key, u32 first_digit,
                           const Prepared<rns::Divide>& table, const ConstView* addend = nullptr);
+  /// The same in the caller's room for the sum, of which nothing is left.
+  void key_switch_divided(Stream& stream, const View& out, const View& sum, const SwitchOf& of,
+                          const Prepared<rns::ModUp>& raised, const Key& key, u32 first_digit,
+                          const Prepared<rns::Divide>& table, const ConstView* addend);
   // ---- parts of mod_up, key_switch_extended and divide, for devices that share the limbs of a
   // polynomial: each transforms the sources that it has, gets those of the others, and goes on to
   // the limbs that it keeps. Words between `sources` and what goes on from them have a form that is

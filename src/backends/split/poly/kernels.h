@@ -72,6 +72,9 @@ class SplitPolyKernels final : public device::PolyKernels {
                              const Scalars& lift, const device::ProductSum& sum) override;
   void do_divide(Stream& stream, View out, ConstView in, const Prepared<rns::Divide>& table,
                  const ConstView* addend) override;
+  void do_key_switch_divided(Stream& stream, View out, View sum, const device::SwitchOf& of,
+                             const Prepared<rns::ModUp>& raised, const Key& key, u32 first_digit,
+                             const Prepared<rns::Divide>& table, const ConstView* addend) override;
   void do_hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b, ConstView a,
                              std::span<const Key> keys, std::span<const u64> elements,
                              const Scalars& special, u32 first_digit) override;
@@ -110,8 +113,7 @@ class SplitPolyKernels final : public device::PolyKernels {
                        const device::ProductSum& sum, const LimbSet& limbs, const F& f);
   /// What each part has of limbs that base conversions read.
   struct Sources {
-    std::vector<device::compose::Temporary> kept;  ///< where a part is a group by itself
-    std::optional<Exchange> exchange;
+    std::optional<Exchange> exchange;  ///< none where a part is a group by itself
     std::vector<ConstView> of_part = {};
     const ConstView& operator[](u32 part) const { return of_part[part]; }
   };
@@ -124,6 +126,8 @@ class SplitPolyKernels final : public device::PolyKernels {
   /// What an operation has of a table on this layout.
   template <class Table>
   void deal(const Table& table, const Layout& layout, SplitShare<Table>& share);
+  template <class Table>
+  void deal_whole(const Table& table, SplitShare<Table>& share);
   template <class Table>
   std::shared_ptr<const DeviceTable> dealt(const Table& table);
 

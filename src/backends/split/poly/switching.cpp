@@ -7,6 +7,7 @@ namespace {
 
 using device::ProductSum;
 using device::SourcesOf;
+using device::SwitchOf;
 using device::compose::Temporary;
 using Conversions = std::vector<Prepared<rns::BaseConversion>>;
 using ConstView = ring::PolyView<const u32>;
@@ -69,12 +70,11 @@ SplitPolyKernels::Sources SplitPolyKernels::gathered_sources(Stream& stream, con
   SplitStream& split = split_stream(stream);
   const Blocks& at = split.blocks();
   const Layout layout = at.layout(of.in);
-  const bool alone = layout.members() == 1;
   PolyShape shape = of.shape();
   Sources found;
-  if (!alone) found.exchange.emplace(split, split.rooms(), layout, shape, order);
+  found.exchange.emplace(split, split.rooms(), layout, shape, order);
   shape.batch /= layout.groups;
-  const bool together = !alone && found.exchange->by_transforms() &&
+  const bool together = found.exchange->by_transforms() &&
                         device::can_spread_sources(*kernels_[0], split.part(0), of);
   std::vector<Temporary> transformed;  // until all is queued
   std::vector<View> workspace(parts(), View(nullptr, shape, {}, Domain::coeff));
@@ -91,10 +91,6 @@ SplitPolyKernels::Sources SplitPolyKernels::gathered_sources(Stream& stream, con
              [&](const ProductSum& sum) { make({in, at.local(p, of.other), sum}); });
   });
   found.of_part.assign(workspace.begin(), workspace.end());
-  if (alone) {
-    found.kept = std::move(transformed);
-    return found;
-  }
   Exchange::Store store;
   if (together)
     store = [&](u32 p, auto position, auto targets, const device::Meeting& meeting) {
@@ -132,6 +128,10 @@ void SplitPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
   const Blocks& at = split_stream(stream).blocks();
   const Layout layout = at.layout(out);
   const auto& split = table.on_device<SplitTable<rns::ModUp>>().on(layout);
+  if (layout.members() == 1)
+    return each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+      kernels.mod_up(part, at.local(p, out), at.local(p, in), split.parts[p]);
+    });
   const auto sources = gathered_sources(stream, in, split.order, out.limbs, split.scales);
   each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     const View to = at.local(p, out);
@@ -158,6 +158,13 @@ void SplitPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstVie
   const Blocks& at = split.blocks();
   const Layout layout = at.layout(out);
   const auto& tables = table.on_device<SplitTable<rns::ModUp>>().on(layout);
+  if (layout.members() == 1)
+    return each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+      with_own(at, p, addend, factor, [&](const ConstView* added, const Scalars* mine) {
+        kernels.key_switch_extended(part, at.local(p, out), at.local(p, in), tables.parts[p],
+                                    own(split, layout, p, key), first_digit, added, mine);
+      });
+    });
   const auto sources = gathered_sources(stream, in, tables.order, out.limbs, tables.scales);
   each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     const View to = at.local(p, out);
@@ -176,6 +183,14 @@ void SplitPolyKernels::do_key_switch_rotated(Stream& stream, View out, ConstView
   const Blocks& at = split.blocks();
   const Layout layout = at.layout(out);
   const auto& tables = table.on_device<SplitTable<rns::ModUp>>().on(layout);
+  if (layout.members() == 1)
+    return each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+      with_own(at, p, addend, factor, [&](const ConstView* added, const Scalars* mine) {
+        kernels.key_switch_rotated(part, at.local(p, out), at.local(p, in), tables.parts[p],
+                                   own(split, layout, p, key), first_digit, element, add, added,
+                                   mine);
+      });
+    });
   const auto sources = gathered_sources(stream, in, tables.order, out.limbs, tables.scales);
   each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     const View to = at.local(p, out);
@@ -196,6 +211,14 @@ void SplitPolyKernels::do_key_switch_product(Stream& stream, View out, ConstView
   const Layout layout = at.layout(out);
   const auto& tables = table.on_device<SplitTable<rns::ModUp>>().on(layout);
   device::compose::with_one_addend(*this, stream, whole, [&](const ProductSum& sum) {
+    if (layout.members() == 1)
+      return each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+        with_own(at, layout, p, sum, a.limbs, [&](const ProductSum& mine) {
+          kernels.key_switch_product(part, at.local(p, out), at.local(p, a), at.local(p, b),
+                                     tables.parts[p], own(split, layout, p, key), first_digit,
+                                     own(layout, p, lift, a.limbs), mine);
+        });
+      });
     const auto sources =
         gathered_sources(stream, SourcesOf(a, b, sum), tables.order, out.limbs, tables.scales);
     each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
@@ -218,12 +241,57 @@ void SplitPolyKernels::do_divide(Stream& stream, View out, ConstView in,
   const Blocks& at = split_stream(stream).blocks();
   const Layout layout = at.layout(out);
   const auto& split = table.on_device<SplitTable<rns::Divide>>().on(layout);
+  if (layout.members() == 1)
+    return each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+      const ConstView added = addend != nullptr ? at.local(p, *addend) : ConstView();
+      kernels.divide(part, at.local(p, out), at.local(p, in), split.parts[p],
+                     addend != nullptr ? &added : nullptr);
+    });
   const auto sources = gathered_sources(stream, in, split.order, out.limbs, split.scales);
   each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     const View to = at.local(p, out);
     const ConstView added = addend != nullptr ? at.local(p, *addend) : ConstView();
     kernels.divide_from(part, to, sources[p], present(at.local(p, in), to), split.parts[p],
                         addend != nullptr ? &added : nullptr);
+  });
+}
+
+// On parts that are groups by themselves; others exchange what the division drops as it stands.
+void SplitPolyKernels::do_key_switch_divided(Stream& stream, View out, View sum, const SwitchOf& of,
+                                             const Prepared<rns::ModUp>& raised, const Key& key,
+                                             u32 first_digit, const Prepared<rns::Divide>& table,
+                                             const ConstView* addend) {
+  const SplitStream& split = split_stream(stream);
+  const Blocks& at = split.blocks();
+  const Layout layout = at.layout(out);
+  if (layout.members() != 1)
+    return PolyKernels::do_key_switch_divided(stream, out, sum, of, raised, key, first_digit, table,
+                                              addend);
+  const auto& up = raised.on_device<SplitTable<rns::ModUp>>().on(layout);
+  const auto& down = table.on_device<SplitTable<rns::Divide>>().on(layout);
+  device::compose::with_one_addend(*this, stream, of.sum, [&](const ProductSum& one) {
+    each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+      SwitchOf mine{at.local(p, of.in)};
+      mine.element = of.element;
+      const ConstView added = addend != nullptr ? at.local(p, *addend) : ConstView();
+      const auto run = [&] {
+        kernels.key_switch_divided(part, at.local(p, out), at.local(p, sum), mine, up.parts[p],
+                                   own(split, layout, p, key), first_digit, down.parts[p],
+                                   addend != nullptr ? &added : nullptr);
+      };
+      if (!of.product())
+        return with_own(at, p, of.addend, of.factor,
+                        [&](const ConstView* lifted, const Scalars* factor) {
+                          mine.addend = lifted, mine.factor = factor;
+                          run();
+                        });
+      const Scalars lift = own(layout, p, *of.factor, of.in.limbs);
+      mine.other = at.local(p, of.other), mine.factor = &lift;
+      with_own(at, layout, p, one, of.in.limbs, [&](const ProductSum& made) {
+        mine.sum = made;
+        run();
+      });
+    });
   });
 }
 

@@ -5,6 +5,12 @@
 
 namespace crenel::backend::split {
 
+// Parts that are groups by themselves have whole operations to do.
+template <class Table>
+void SplitPolyKernels::deal_whole(const Table& table, SplitShare<Table>& share) {
+  for (const auto& kernels : kernels_) share.parts.push_back(kernels->prepare(table));
+}
+
 template <>
 void SplitPolyKernels::deal(const rns::BaseConversion& table, const Layout& layout,
                             SplitShare<rns::BaseConversion>& share) {
@@ -20,6 +26,7 @@ void SplitPolyKernels::deal(const rns::BaseConversion& table, const Layout& layo
 template <>
 void SplitPolyKernels::deal(const rns::ModUp& table, const Layout& layout,
                             SplitShare<rns::ModUp>& share) {
+  if (layout.members() == 1) return deal_whole(table, share);
   for (const auto& digit : table.digits)
     share.order = share.order.concat(layout.by_part(digit.conversion.source));
   for (u32 p = 0; p < parts(); ++p) {
@@ -49,6 +56,7 @@ void SplitPolyKernels::deal(const rns::ModUp& table, const Layout& layout,
 template <>
 void SplitPolyKernels::deal(const rns::Divide& table, const Layout& layout,
                             SplitShare<rns::Divide>& share) {
+  if (layout.members() == 1) return deal_whole(table, share);
   share.order = layout.by_part(table.dropped);
   for (u32 p = 0; p < parts(); ++p) {
     share.scales.push_back(kernels_[p]->prepare(

@@ -10,7 +10,8 @@ namespace crenel::backend::split {
 
 using device::Prepared;
 
-/// On one layout.
+/// On one layout. Where parts are groups by themselves, nothing is gathered but for a base
+/// conversion alone, and `parts` have the table.
 template <class Table>
 struct SplitShare {
   LimbSet order;                                      ///< in which the sources are gathered
