@@ -215,6 +215,7 @@ PLAIN = (
     ),
     Plain("conversion_early", 0, "a base conversion starts when the pass before it has ended"),
     Plain("passes_early", 0, "so does every pass"),
+    Plain("discard_read", 0, "what is read for the last time is written back to the memory all the same"),
 )
 # Numbers of launches that are no rung, and why.
 NOT_PLAIN = {

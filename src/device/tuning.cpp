@@ -44,6 +44,8 @@ constexpr TunableInfo kInfos[kTunables] = {
      "conversion that fills the GPU, and a column pass beside the rows before it where both fit; "
      "2: all of these",
      0, 2},
+    {"discard_read",
+     "1: what a launch is the last one to read leaves the cache without a way to the memory", 0, 1},
     {"switch_rows",
      "ciphertexts from which a TFHE key switch of sets of one secret bit a step is tiled", 1,
      u64(1) << 30},

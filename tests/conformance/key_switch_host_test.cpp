@@ -1,6 +1,6 @@
-// The last pass of CUDA's key switches on the host, all threads of a block, and the rows of
-// products: every form has the residues of its definition, in whatever order threads come to
-// barriers. What is left for a GPU to show is that launches are right.
+// The last passes of CUDA's key switches and divisions on the host, all threads of a block, and the
+// rows of products: every form has the residues of its definition, in whatever order threads come
+// to barriers. What is left for a GPU to show is that launches are right.
 #include "support/host_block.h"
 
 //
@@ -36,6 +36,7 @@ inline void store_whole(u32* p, uint4 v) { store4(p, v); }
 #include "backends/cuda/poly/host/last_roots.h"
 #include "backends/cuda/poly/kernels/key_switch_rows.cuh"
 #include "backends/cuda/poly/kernels/ntt_rows.cuh"
+#include "backends/cuda/poly/kernels/row_divide.cuh"
 #include "support/chains.h"
 #include "support/same.h"
 
@@ -135,6 +136,7 @@ struct Case {
   template <class Form>
   void run(const Form& form, u32 components, u32 limbs) {
     KeySwitchTail tail = {};
+    tail.digits_end = rng() % 2;
     for (u8& at : tail.own.component.at) at = kNone;
     for (u32 l = 0; l < kWindow; ++l) tail.own.component.at[l] = static_cast<u8>(l % digits);
     for (u32 l = 0; l < kLimbs; ++l)
@@ -147,11 +149,22 @@ struct Case {
     tail.order.moved = static_cast<u32>(rng() % (kLimbs + 1));
     tail.order.passed = static_cast<u32>(rng() % (kLimbs + 1 - tail.order.moved));
     out = before;
-    const TransformArgs args = arguments(0, raised.input(), out.poly(), digits);
+    Words read = raised;
+    const TransformArgs args = arguments(0, read.input(), out.poly(), digits);
     if (entries_in_pairs)
       launch<2>(args, tail, form);
     else
       launch<1>(args, tail, form);
+    // Of digits that end all rows that were read are gone, and no others.
+    u64 wrong = 0;
+    for (u32 b = 0; b < batch; ++b)
+      for (u32 d = 0; d < digits; ++d)
+        for (u32 l = 0; l < kLimbs; ++l)
+          for (u32 i = 0; i < kN; ++i) {
+            const bool gone = tail.digits_end != 0 && tail.own.component.at[l] != d;
+            wrong += read.at(b, d, l, i) != (gone ? 0xa5a5a5a5u : raised.at(b, d, l, i));
+          }
+    EXPECT_EQ(wrong, 0u) << "rows that end, 2^" << LogN;
   }
   // Digits times the key and the addend, with these own limbs.
   u32 switched(u32 b, u32 c, u32 l, u32 i, Words& of, u32 components, u32 limbs) {
@@ -246,6 +259,41 @@ struct Case {
     EXPECT_EQ(found.words, expected.words) << "rows, 2^" << LogN;
   }
 
+  // transform(raised) + x scale + addend, in place; limb 2 has no x.
+  void divided(bool x_ends) {
+    const u32 components = 2;
+    Words made = random(batch, components, kLimbs), rows = made, divisor = x;
+    std::vector<u32> scale(factor);
+    for (u32 l = 0; l < kLimbs; ++l) scale[l] = times(l, factor[l], ring.modulus(l).r);
+    DivideTail tail = {};
+    tail.x = divisor.input(), tail.x_scale = scale.data(), tail.x_ends = x_ends ? 1 : 0;
+    for (u32 l = 0; l < kLimbs; ++l)
+      tail.x_position.at[l] = l < kWindow ? static_cast<u8>(l) : kNone;
+    tail.addend = addend.input(), tail.addend_components = 1;
+    const TransformArgs args = arguments(0, rows.input(), rows.poly(), components);
+    launch_blocks([&](const TransformArgs& a) { row_divide<kBits>(a, tail); },
+                  grid(args.polys, kLimbs), 1, kRowThreads<kBits>, args);
+    OwnLimbs none = {};
+    for (u8& at : none.component.at) at = kNone;
+    const TransformArgs plain = arguments(0, made.input(), made.poly(), components);
+    launch_blocks([&](const TransformArgs& a) { row_forward<kBits>(a, none); },
+                  grid(plain.polys, kLimbs), 1, kRowThreads<kBits>, plain);
+    u64 wrong = 0, kept = 0;
+    for (u32 b = 0; b < batch; ++b)
+      for (u32 c = 0; c < components; ++c)
+        for (u32 l = 0; l < kLimbs; ++l)
+          for (u32 i = 0; i < kN; ++i) {
+            u64 sum = made.at(b, c, l, i);
+            if (l < kWindow) sum += times(l, factor[l], x.at(b, c, l, i));
+            if (c == 0) sum += addend.at(b, c, l, i);
+            wrong += rows.at(b, c, l, i) != sum % q(l);
+            if (l < kWindow)
+              kept += divisor.at(b, c, l, i) == (x_ends ? 0xa5a5a5a5u : x.at(b, c, l, i));
+          }
+    EXPECT_EQ(wrong, 0u) << "2^" << LogN << "; repeat with CRENEL_SEED=" << run_seed();
+    EXPECT_EQ(kept, divisor.words.size()) << "rows that end, 2^" << LogN;
+  }
+
   void every_form() {
     for (const bool two : {false, true}) {
       entries_in_pairs = two;
@@ -301,6 +349,15 @@ TEST(KeySwitchOnTheHost, EveryForm) {
   Case<16>(2, 1).every_form();
   Case<17>(1, 1).every_form();
 #endif
+}
+
+TEST(DivideOnTheHost, RowsEndOrStay) {
+  for (const bool ends : {false, true}) {
+    Case<10>(1, 2).divided(ends);
+    Case<12>(1, 1).divided(ends);
+    Case<16>(1, 1).divided(ends);
+    Case<17>(1, 1).divided(ends);
+  }
 }
 
 }  // namespace

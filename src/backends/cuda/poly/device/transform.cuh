@@ -80,6 +80,14 @@ __device__ __forceinline__ void read_row(u32 (&x)[kPerThread], const u32* from, 
   for (u32 e = 0; e < kPerThread; ++e) x[e] = from[i + (e << (Bits - 4))];
 }
 
+// Ends a row that nobody reads after its threads, and that all of them have read.
+template <u32 Bits>
+__device__ __forceinline__ void discard_row(const u32* row, u32 i) {
+  constexpr u32 kLine = 32, kLines = (1u << Bits) / kLine;
+  static_assert(kLines > 0 && kLines <= 1u << (Bits - 4));
+  if (i < kLines) discard_line(row + i * kLine);
+}
+
 // Twiddles of the first round of every row of a block, in shared memory.
 template <u32 Bits>
 inline constexpr u32 kRowRound = Bits < 8 ? Bits - 4 : 4;  ///< stages of that round

@@ -76,6 +76,8 @@ Poly<u32> from(const Poly<u32>& p, u32 first, u32 log_n) {
   return {p.data + (u64(first) << log_n), p.component_stride, p.batch_stride};
 }
 
+bool discards(Stream& stream) { return cuda_stream(stream).tuned(Tunable::discard_read) != 0; }
+
 // Bytes of one limb of all polynomials.
 u64 limb_bytes(const ring::PolyShape& shape) {
   return u64(shape.polys()) * sizeof(u32) << shape.log_n;
@@ -153,6 +155,7 @@ void switch_key(Stream& stream, const RingTables& tables, const ring::PolyView<u
   const u32 most = limbs_at_a_time(stream, raised, limbs);
   const device::Buffer workspace = stream.allocate(most * limb_bytes(raised));
   const OwnLimbs kept = own_limbs(*table, own);
+  tail.digits_end = discards(stream) ? 1 : 0;
   in_parts(most, limbs, [&](u32 first, u32 count) {
     const Poly<u32> part = dense(workspace, raised, count);
     TransformArgs args = forward_args(tables, part, raised, out.limb_window(first, count).limbs);
@@ -210,11 +213,13 @@ bool all_real(const device::SwitchOf& of) {
                      [&](const device::LimbScalars& factor) { return is_real(&of.in, &factor); });
 }
 
-// A division from its sources on.
+// A division from its sources on. `x_ends`: nobody reads x after.
 void divide_rows(Stream& stream, const RingTables& tables, const ring::PolyView<u32>& out,
                  const Sources& sources, const ring::PolyView<const u32>& x,
-                 const ConversionTables& conversion, const ring::PolyView<const u32>* addend) {
+                 const ConversionTables& conversion, const ring::PolyView<const u32>* addend,
+                 bool x_ends = false) {
   DivideTail tail = {};
+  tail.x_ends = x_ends && discards(stream) ? 1 : 0;
   tail.x = poly(x);
   const LimbBytes x_position = position_bytes(out.limbs, x.limbs);
   if (addend != nullptr) tail.addend_components = addend->shape.components;
@@ -374,7 +379,7 @@ void CudaPolyKernels::do_key_switch_divided(Stream& stream, View out, View sum,
   const Sources sources =
       inverse_columns(stream, conversion, transform_args(tables_, false, rows, sum, dropped),
                       dropped.size(), rows, takes_tiles(stream, conversion, sum.shape.log_n));
-  divide_rows(stream, tables_, out, sources, sum, conversion, addend);
+  divide_rows(stream, tables_, out, sources, sum, conversion, addend, true);
 }
 
 void CudaPolyKernels::do_key_switch_from(Stream& stream, View out, ConstView sources, ConstView own,

@@ -29,6 +29,7 @@ struct KeySwitchTail {
   Poly<const u32> addend;  ///< factor * addend is added, on the first addend_limbs limbs
   u32 addend_components;   ///< 0: none
   u32 addend_limbs;
+  u32 digits_end;              ///< nobody reads args.in after
   u32 factor[rns::kMaxLimbs];  ///< by limb of the addend
   DroppedRows dropped;
   LimbOrder order;
@@ -202,6 +203,9 @@ __global__ void __launch_bounds__(Entries* kKeySwitchThreads<Bits, Entries>,
           store4(tile + row_slot(place.at(k)), load4(rows + row_in_block + place.at(k)));
     } else {
       read_row<Bits>(x, rows + row_in_block, place.i);
+      if (tail.digits_end != 0)
+        discard_row<Bits>(
+            args.in.limb(batch, d, args.in_position.at[limb], args.log_n) + place.start, place.i);
     }
     __syncwarp();
     if (n + 1 < args.components)

@@ -12,6 +12,7 @@ struct DivideTail {
   const u32* x_scale;    ///< per output limb, times R
   Poly<const u32> addend;
   u32 addend_components;
+  u32 x_ends;  ///< nobody reads after
 };
 
 /// Tile, and the values of x and the addend that a block will need.
@@ -26,7 +27,7 @@ template <u32 Bits>
 __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
     row_divide(const __grid_constant__ TransformArgs args,
                const __grid_constant__ DivideTail tail) {
-  extern __shared__ __align__(16) u32 shared[];
+  u32* const shared = dynamic_shared();
   const RowPlace<Bits> place;
   const u32 limb = place.limb, id = args.prime.at[limb];
   const u32 b = blockIdx.y / args.components, c = blockIdx.y % args.components;
@@ -59,6 +60,10 @@ __global__ void __launch_bounds__(kRowThreads<Bits>, kNttBlocksPerSm)
   __syncwarp();
   forward_row<Bits>(values, tile, first_round, roots, last_round, node, place.i);
   wait_for_copies();
+  if (tail.x_ends != 0 && has_x) {
+    __syncwarp();
+    discard_row<Bits>(tail.x.limb(b, c, x_position, args.log_n) + place.start, place.i);
+  }
   const u32 q = args.primes[id].q, q_inv = args.primes[id].q_inv, scale = tail.x_scale[limb];
 #pragma unroll
   for (u32 k = 0; k < 4; ++k) {

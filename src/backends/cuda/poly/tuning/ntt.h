@@ -85,6 +85,9 @@ constexpr u32 row_polys_per_block(u32 blocks_per_poly, u32 polys, u32 most, u32 
 /// beside what runs pile up on the multiprocessors that end first (ptx.cuh).
 /// dev/kernels/README.md, b32.
 inline constexpr u32 kPassesEarly = 1;
+/// Whether rows that nobody will read again leave L2 without being written back
+/// (Tunable::discard_read). dev/kernels/README.md, b43.
+inline constexpr u32 kDiscardRead = 1;
 /// Warps of a multiprocessor that such passes need to fill it: those of its resident blocks.
 inline constexpr u32 kRowWarpsPerSm = kNttBlocksPerSm * 8, kSwitchWarpsPerSm = 16;
 
