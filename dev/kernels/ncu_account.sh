@@ -32,8 +32,8 @@ for run in memory moved; do
   timeout "${NCU_SECONDS:-300}" ncu --clock-control none --cache-control none --csv --print-units base \
     --print-kernel-base function --kernel-name-base function --kernel-name "$kernels" \
     --launch-skip "$(number kernels_before)" --launch-count "$(number kernels)" --metrics "${!run}" \
-    "${program[@]}" --json "$out/account-ncu.json" >"$out/ncu-$run.csv"
-  cmp "$out/account.json" "$out/account-ncu.json"
+    "${program[@]}" --json "$out/account-$run.json" >"$out/ncu-$run.csv"
+  cmp "$out/account.json" "$out/account-$run.json"
 done
 PYTHONPATH=python "${PYTHON:-.venv/bin/python}" bench/compare/ncu_account.py "$out/account.json" \
   "$out/ncu-memory.csv" "$out/ncu-moved.csv" --json "$out/ncu-account.json"
