@@ -5,7 +5,8 @@
 account.json is what account_bench wrote, ncu.csv what `ncu --csv --print-units base` printed about the same
 launches, in one run or in several with counters of their own (dev/kernels/ncu_account.sh makes all).
 Counted are the sectors that the first-level caches asked L2 for, times 32 bytes: lts__t_bytes also counts
-what one half of L2 fetches from the other, half as much again on an H200. Exit status 1 when fewer than five kernels agree within 5 %.
+what one half of L2 fetches from the other, half as much again on an H200. Exit status 1 when fewer than five
+kernels agree within 5 %.
 """
 
 from __future__ import annotations

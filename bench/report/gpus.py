@@ -74,7 +74,8 @@ def accounts(operation: str, of: str = "today") -> gpus.Accounts:
     one, several = (
         records_of(data["columns"], data[f"{operation}; {kept}; {n}"]) for n in ("one", "several")
     )
-    return gpus.Accounts(one, several, apart=of in APART and operation == "bootstrap")
+    apart = of in APART and operation == "bootstrap"
+    return gpus.Accounts(one, several, apart=apart, alone=of == "today")
 
 
 def latency(operation: str, of: str, count: int) -> float:
@@ -285,7 +286,8 @@ def predicted_table() -> str:
     counted = _loaded("launches-boot40-h200.json")
     launches = prose(
         f"""A bootstrap has {one_gpu} launches on one GPU and {several} as several queue them, which exchange
-        what a division drops as key switches wrote it. Times of kernels are fitted to the
+        what a division drops as key switches wrote it (two do not in EvalMod, where each has a half by
+        itself). Times of kernels are fitted to the
         {len(counted["launches"])} launches of one bootstrap that were counted one by one on one {COUNTED_ON}
         before keys for aligned levels, with whole twiddles, which took {1e-3 * counted["whole_us"]:.2f} ms:
         one GPU of today is the model's, too."""

@@ -87,16 +87,18 @@ class Accounts:
     several: Sequence[Record]
     apart: bool = False
     """EvalMod has real and imaginary parts: each goes through it on half of an even number of GPUs."""
+    alone: bool = False
+    """A GPU that has one of these parts by itself queues it as one GPU does."""
 
-    def of(self, gpus: int) -> Sequence[Record]:
-        """On so many GPUs. On two, each of which has a part of EvalMod by itself, that is as one queues it."""
+    def of(self, gpus: int, apart: bool) -> Sequence[Record]:
+        """On so many GPUs, with EvalMod's parts apart or not."""
         if gpus == 1:
             return self.one
-        if not self.apart or gpus != GROUPS:
+        if not (apart and self.alone and gpus == GROUPS):
             return self.several
-        inside = [record for record in self.one if _is_apart(record)]
-        around = [list(run) for _, run in groupby(self.several, _is_apart)]
-        return [record for run in around for record in (inside if _is_apart(run[0]) else run)]
+        inside = (list(run) for there, run in groupby(self.one, _is_apart) if there)
+        around = ((there, list(run)) for there, run in groupby(self.several, _is_apart))
+        return [record for there, run in around for record in (next(inside) if there else run)]
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,7 @@ def launches(
 ) -> list[Launch]:
     """Of one operation of batch 1, its limbs over so many GPUs; see `divided`."""
     apart = accounts.apart and gpus % GROUPS == 0 and way == "gathered"
-    records = accounts.of(gpus)
+    records = accounts.of(gpus, apart)
     found = [
         Launch(seconds, group, gathered_bytes(record, way, ring_dim))
         for run, group in _groups(records, gpus, apart)

@@ -86,7 +86,12 @@ def merged(runs: Sequence[Sequence[Launch]]) -> list[Launch]:
     first, *others = [[(launch.function, launch.grid) for launch in run] for run in runs]
     for other in others:
         if other != first:
-            raise StateError(f"runs of {len(first)} and {len(other)} launches, expected the same ones")
+            shorter = min(len(first), len(other))
+            at = next((i for i in range(shorter) if first[i] != other[i]), shorter)
+            raise StateError(
+                f"launch {at}: one run of the profiler has {first[at : at + 1]}, another {other[at : at + 1]}"
+                f" ({len(first)} and {len(other)} launches)"
+            )
     return [
         Launch(same[0].function, same[0].grid, {k: v for launch in same for k, v in launch.metrics.items()})
         for same in zip(*runs, strict=True)

@@ -371,6 +371,7 @@ assert int(of["--launch-count"]) == len(kernels) and int(of["--launch-skip"]) ==
 assert all(re.match(of["--kernel-name"][6:], ncu.function_of(r)) for r in kernels)
 metrics = of["--metrics"].split(",")
 assert metrics in [list(run) for run in ncu.RUNS]
+assert tuple(words[: len(ncu.OPTIONS)]) == ncu.OPTIONS and of["--cache-control"] == "none"
 print("==PROF== Connected to process 1")
 if fault == "nothing":
     print("==WARNING== No kernels were profiled.")
@@ -426,7 +427,7 @@ def test_the_profiler_is_run(dry, tmp_path, monkeypatch, capsys):
         ("denied", "ncu failed: ==ERROR== ERR_NVGPUCTRPERM - The user does not have permission"),
         ("nothing", "ncu counted no launch: ==WARNING== No kernels were profiled."),
         ("one less", "StateError: launch 0: the account says"),
-        ("another", "StateError: runs of"),
+        ("another", "StateError: launch 0: one run of the profiler has"),
     ],
 )
 def test_what_the_profiler_refuses_is_said(dry, tmp_path, monkeypatch, capsys, fault, said):

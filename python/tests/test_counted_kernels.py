@@ -105,3 +105,15 @@ def test_the_profilers_filter_has_every_kernel(lab):
             kernels.add(NAME.match(text)[1])
     assert stated <= kernels
     assert not [name for name in kernels if not wanted.match(name)]
+
+
+def test_the_script_counts_what_the_command_counts():
+    text = SCRIPT.read_text()
+
+    def of(name):
+        lines = re.findall(rf"^{name}\+?=,?(.*)$", text, re.MULTILINE)
+        return tuple(metric for line in lines for metric in line.split(",") if metric)
+
+    assert (of("memory"), of("moved")) == ncu.RUNS
+    for option in ncu.OPTIONS:
+        assert option in text, option

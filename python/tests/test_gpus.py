@@ -128,7 +128,7 @@ def test_parts_of_evalmod_lie_apart():
     queued = [before, *inside]
 
     def found(gpu_count, apart):
-        accounts = gpus.Accounts(queued, queued, apart=apart)
+        accounts = gpus.Accounts([], queued, apart=apart)
         return gpus.launches(accounts, 1024, gpu_count, "gathered", CEILINGS, FREE)
 
     two, four = found(2, True), found(4, True)
@@ -151,12 +151,17 @@ def test_two_gpus_queue_evalmod_as_one_does():
     """Each has a part of it by itself; four have pairs, which exchange what a division drops."""
     before, after = record(stage="coeff_to_slot"), record(stage="slot_to_coeff")
     alone = [record(kernel=name, stage="eval_mod/divide") for name in ("a", "b")]
+    again = [record(kernel=name, stage="eval_mod/divide") for name in ("d", "e")]
     together = [record(kernel=name, stage="eval_mod/divide") for name in ("a", "b", "c")]
-    accounts = gpus.Accounts([*alone, after], [before, *together, after], apart=True)
-    assert accounts.of(1) == [*alone, after]
-    assert accounts.of(2) == [before, *alone, after]
-    assert accounts.of(4) == accounts.several
-    assert gpus.Accounts(accounts.one, accounts.several).of(2) == accounts.several
+    one = [*alone, after, *again]  # EvalMod twice, as with two iterations
+    accounts = gpus.Accounts(one, [before, *together, after, *together, after], apart=True, alone=True)
+    assert accounts.of(1, True) == one
+    assert accounts.of(2, True) == [before, *alone, after, *again, after]
+    assert accounts.of(4, True) == accounts.of(2, False) == accounts.several
+    assert gpus.Accounts(one, accounts.several, apart=True).of(2, True) == accounts.several
+    # aggregated sums lay nothing apart
+    queued = gpus.launches(accounts, 1024, 2, "aggregated", CEILINGS, FREE)
+    assert len(queued) == len(accounts.several)
 
 
 def test_divided_work_rounds_up():
@@ -225,8 +230,8 @@ def test_the_accounts_of_the_command_are_of_one_and_of_several_gpus(one):
 
     found = command._account("toy-boot40").accounts
     assert passes(found.several) > passes(found.one) == passes(one[0])
-    assert list(found.of(1)) == list(found.one) and list(found.of(4)) == list(found.several)
-    assert passes(found.one) < passes(found.of(2)) < passes(found.several)
+    assert list(found.of(1, True)) == list(found.one) and list(found.of(4, True)) == list(found.several)
+    assert passes(found.one) < passes(found.of(2, True)) < passes(found.several)
 
 
 def test_the_command_of_gates(tmp_path, capfd):

@@ -19,7 +19,7 @@ struct KeyLevel {
 };
 
 /// Collected before any work, so that one error names every key that is missing. What names keys is
-/// not computed unless one is: a replay of a recording asks for all of them.
+/// not computed unless one is missing: a replay of a recording asks for all of them.
 class KeyDemand {
  public:
   explicit KeyDemand(u32 log_n) : log_n_(log_n) {}

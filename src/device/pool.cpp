@@ -8,32 +8,35 @@
 
 namespace crenel::device {
 
-Pool::Block Pool::pick(Free& from, std::size_t least, std::size_t most) {
-  const auto it = from.lower_bound(least);
-  if (it == from.end() || it->first > most) return {};
-  const Block block{it->second.data, it->first};
-  from.erase(it);
+Pool::Block Pool::pick(Lists& from, std::size_t least, std::size_t most, bool secret) {
+  Free& list = from[secret ? 1 : 0];
+  const auto it = list.lower_bound(least);
+  if (it == list.end() || it->first > most) return {};
+  const Block block{it->second.data, it->first, secret};
+  list.erase(it);
   return block;
 }
 
-void Pool::put(Free& into, Block block) {
+void Pool::put(Lists& into, Block block) {
   // Most recently freed first: its contents are the likeliest to be in cache.
-  into.insert(into.lower_bound(block.capacity), {block.capacity, {block.data, ++releases_}});
+  Free& list = into[block.secret ? 1 : 0];
+  list.insert(list.lower_bound(block.capacity), {block.capacity, {block.data, ++releases_}});
 }
 
-Pool::Block Pool::take(std::size_t least, std::size_t most) {
+Pool::Block Pool::take(std::size_t least, std::size_t most, bool secret) {
   stream_.device().expect_own_process();
   std::unique_lock lock(mutex_);
   Block block;
   if (capturing()) {
-    block = pick(capture_->idle, least, most);
+    block = pick(capture_->idle, least, most, secret);
     if (block.data) use_.graphs -= block.capacity;
   }
   if (!block.data) {
-    block = pick(free_, least, most);
+    block = pick(free_, least, most, secret);
     if (block.data) use_.idle -= block.capacity;
   }
   if (!block.data) block = from_device(lock, least, most);
+  block.secret = secret;
   if (capturing()) {
     capture_->blocks.insert(block.data);
     if (capture_->recording) capture_->written.insert(block.data);
@@ -72,7 +75,7 @@ Pool::Block Pool::from_device(std::unique_lock<ForkMutex>& lock, std::size_t lea
     const double peak = static_cast<double>(std::max(high_, use_.in_use + least));
     const std::size_t bound = std::max(static_cast<std::size_t>(kShare * peak), kFloor) + regained_;
     const std::size_t held = use_.in_use + use_.idle + least;
-    if (held > bound && !free_.empty()) {
+    if (held > bound && !none_idle()) {
       lock.unlock();
       stream_.synchronize();  // may stop, which must not be with the lock held
       lock.lock();
@@ -129,18 +132,21 @@ void Pool::give(Block block) noexcept {
 }
 
 void Pool::give_back(std::size_t bytes, bool chosen) {
-  if (free_.empty()) return;
+  if (none_idle()) return;
   const watch::Shield shield;
   stream_.synchronize();
-  std::vector<Free::iterator> order;
-  for (auto it = free_.begin(); it != free_.end(); ++it) order.push_back(it);
-  std::sort(order.begin(), order.end(),
-            [](const auto& a, const auto& b) { return a->second.since < b->second.since; });
+  std::vector<std::pair<Free*, Free::iterator>> order;
+  for (Free& list : free_)
+    for (auto it = list.begin(); it != list.end(); ++it) order.emplace_back(&list, it);
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return a.second->second.since < b.second->second.since;
+  });
   std::size_t given = 0;
   for (std::size_t i = 0; i < order.size() && given < bytes; ++i) {
-    const std::size_t capacity = order[i]->first;
-    stream_.device().deallocate(order[i]->second.data);
-    free_.erase(order[i]);
+    const auto [list, block] = order[i];
+    const std::size_t capacity = block->first;
+    stream_.device().deallocate(block->second.data);
+    list->erase(block);
     if (chosen) ++missed_[capacity];
     use_.idle -= capacity;
     given += capacity;
@@ -162,8 +168,10 @@ void Pool::trim() {
 void Pool::clear() noexcept {
   if (mutex_.abandoned() || !stream_.device().in_own_process()) return;
   const std::lock_guard lock(mutex_);
-  for (const auto& [capacity, idle] : free_) stream_.device().deallocate(idle.data);
-  free_.clear();
+  for (Free& list : free_) {
+    for (const auto& [capacity, idle] : list) stream_.device().deallocate(idle.data);
+    list.clear();
+  }
   use_.idle = 0;
   forget();
 }
@@ -198,16 +206,17 @@ Pool::Blocks Pool::end_capture() noexcept {
   const std::lock_guard lock(mutex_);
   const std::unique_ptr<Capture> capture = std::move(capture_);
   Blocks kept;
-  for (const auto& [capacity, idle] : capture->idle) {
-    const Block block{idle.data, capacity};
-    if (capture->written.count(idle.data)) {
-      kept.push_back(block);
-    } else {
-      put(free_, block);
-      use_.graphs -= capacity;
-      use_.idle += capacity;
+  for (const bool secret : {false, true})
+    for (const auto& [capacity, idle] : capture->idle[secret ? 1 : 0]) {
+      const Block block{idle.data, capacity, secret};
+      if (capture->written.count(idle.data)) {
+        kept.push_back(block);
+      } else {
+        put(free_, block);
+        use_.graphs -= capacity;
+        use_.idle += capacity;
+      }
     }
-  }
   return kept;
 }
 

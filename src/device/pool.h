@@ -1,6 +1,7 @@
 // The memory of a stream: blocks that are used again, and the rule by which they are given back.
 #pragma once
 
+#include <array>
 #include <map>
 #include <mutex>
 #include <set>
@@ -20,6 +21,10 @@ namespace crenel::device {
 /// * when a buffer is freed, beyond the device's limit on idle memory (Device::set_idle_limit);
 /// * all of it, when the device has no more memory.
 ///
+/// Blocks that held secrets serve secrets only. They were wiped, but the zeros may not have come to
+/// the memory yet, and a device may let go of what nobody reads again, as the CUDA backend does with
+/// digits (Tunable::discard_read): below the zeros the memory has the secret.
+///
 /// Blocks of a capture are the capture's: nobody else gets those that it freed, and the recording
 /// that it made keeps those that its work wrote to.
 ///
@@ -32,6 +37,7 @@ class Pool {
   struct Block {
     void* data = nullptr;
     std::size_t capacity = 0;
+    bool secret = false;
   };
   using Blocks = std::vector<Block>;
 
@@ -40,7 +46,7 @@ class Pool {
 
   /// A block of `least` to `most` bytes; new ones have `least`. OutOfMemoryError where there is
   /// none.
-  Block take(std::size_t least, std::size_t most);
+  Block take(std::size_t least, std::size_t most, bool secret = false);
   void give(Block block) noexcept;
   /// Memory in use that is no block of the pool's.
   void count_taken(std::size_t bytes);
@@ -70,16 +76,18 @@ class Pool {
     u64 since;  ///< number of the release
   };
   using Free = std::multimap<std::size_t, Idle>;  ///< by capacity, the last freed first
+  using Lists = std::array<Free, 2>;              ///< of ordinary blocks, of secret ones
   struct Capture {
     std::set<void*> blocks;   ///< taken since it began
     std::set<void*> written;  ///< of these since the recording began
-    Free idle;                ///< of these, freed
+    Lists idle;               ///< of these, freed
     bool recording = false;
   };
 
   void add(std::size_t bytes);
-  static Block pick(Free& from, std::size_t least, std::size_t most);
-  void put(Free& into, Block block);
+  static Block pick(Lists& from, std::size_t least, std::size_t most, bool secret);
+  void put(Lists& into, Block block);
+  bool none_idle() const { return free_[0].empty() && free_[1].empty(); }
   Block from_device(std::unique_lock<ForkMutex>& lock, std::size_t least, std::size_t most);
   /// Whether the host surely has no such block; asked once in core::kAskedFrom bytes.
   bool beyond_host(std::size_t bytes);
@@ -92,7 +100,7 @@ class Pool {
 
   Stream& stream_;
   mutable ForkMutex mutex_;
-  Free free_;
+  Lists free_;
   std::unique_ptr<Capture> capture_;
   std::map<std::size_t, std::size_t> missed_;  ///< capacities given back: how many of them
   PoolUse use_;

@@ -229,7 +229,7 @@ Buffer Stream::allocate(std::size_t bytes, bool secret) {
   if (secret && device_->in_host_memory()) return allocate_in_secret_pages(bytes);
   const std::size_t capacity = capacity_for(bytes);
   // A block that is a little too large does as well: memory would be held twice otherwise.
-  const Pool::Block block = pool_->take(capacity, capacity / 4 * 5);
+  const Pool::Block block = pool_->take(capacity, capacity / 4 * 5, secret);
   return Buffer(shared_from_this(), block.data, bytes, block.capacity, secret);
 }
 
@@ -259,7 +259,7 @@ void Stream::recycle(void* data, std::size_t bytes, std::size_t capacity, bool s
     }
   }
   const bool own_pages = secret && device_->in_host_memory();
-  if (!own_pages) return pool_->give({data, capacity});
+  if (!own_pages) return pool_->give({data, capacity, secret});
   core::deallocate_secret(data, true);
   pool_->count_given(capacity);
 }

@@ -165,6 +165,74 @@ TEST_P(ApartEntries, KeySwitches) {
   }
 }
 
+// What parts that are groups by themselves do whole, in every form that a division may follow.
+TEST_P(ApartEntries, OperationsWithTheirDivision) {
+  Rng rng = test_rng();
+  for (int turn = 0; turn < 36; ++turn) {
+    ApartLevel level(device_, rng);
+    const ChainCase& s = level.s;
+    const int form = turn % 6;
+    SCOPED_TRACE(cat(level.name(), ", form ", form));
+    const LimbScalars lift = random_scalars(level.pair.ring(), rng, s.window(), true);
+    const LimbScalars factors[] = {random_scalars(level.pair.ring(), rng, s.window(), true),
+                                   random_scalars(level.pair.ring(), rng, s.window(), true)};
+    const LimbScalars constant = random_scalars(level.pair.ring(), rng, s.window(), false);
+    const bool slot = rng() % 2 == 0, recorded = rng() % 2 == 0, adds = rng() % 2 == 0;
+    const u64 element = rng() % (u64(2) << s.log_n) | 1;
+    const auto window = [&] { return level.poly(2, s.window()); };
+    expect_same(level.pair,
+                {window(), window(), window(), window(), window(), window(), level.key()}, 1,
+                [&](Context& c, const Views& v) {
+                  const SharedKey key(c, v[6], s.first_digit(), slot);
+                  const auto& tables = level.tables(c);
+                  auto& k = *c.kernels;
+                  const auto work = [&] {
+                    const Dealt a(c, v[1]), b(c, v[2]), y(c, v[3]), z(c, v[4]), added(c, v[5]);
+                    const ConstView one = ConstView(a).components(1, 1), low = ConstView(y);
+                    const ConstView last = added, *addend = adds ? &last : nullptr;
+                    const ConstView both[] = {y, z};
+                    into(c, v[0], [&](const View& out) {
+                      const auto divided = [&](const device::SwitchOf& of) {
+                        k.key_switch_divided(*c.stream, out, of, tables.up, key.view,
+                                             s.first_digit(), tables.down, addend);
+                      };
+                      device::SwitchOf of{form < 4 ? one : ConstView(a)};
+                      if (form < 2) {
+                        of.element = form == 1 ? element : 1;
+                        if (adds) of.addend = &low, of.factor = &lift;
+                        return divided(of);
+                      }
+                      if (form >= 4) {
+                        of.other = form == 4 ? ConstView(a) : ConstView(b), of.factor = &lift;
+                        of.sum = {adds, &constant, std::span(both, form == 4 ? 1 : 2),
+                                  std::span(factors, form == 4 ? 1 : 2)};
+                        return divided(of);
+                      }
+                      Temporary extended(*c.stream, out.shape, s.extended(), Domain::eval);
+                      if (form == 2) {
+                        k.key_switch_extended(*c.stream, extended.view(), one, tables.up, key.view,
+                                              s.first_digit(), &low, &lift);
+                        k.key_switch_rotated(*c.stream, extended.view(), one, tables.up, key.view,
+                                             s.first_digit(), element, true, &low, &lift);
+                      } else {
+                        const u32 count = static_cast<u32>(tables.up->digits.size());
+                        Temporary digits(*c.stream, {s.log_n, count, out.shape.batch}, s.extended(),
+                                         Domain::eval);
+                        k.mod_up(*c.stream, digits.view(), one, tables.up);
+                        k.key_multiply(*c.stream, extended.view(), digits.view(), key.view,
+                                       s.first_digit());
+                      }
+                      k.divide(*c.stream, out, extended.view(), tables.down, addend);
+                    });
+                  };
+                  if (!recorded) return work();
+                  const auto graph = c.stream->capture(work);
+                  for (int i = 0; i < 2; ++i) graph->launch(*c.stream);
+                  c.stream->synchronize();
+                });
+  }
+}
+
 // What is called while EvalMod runs, to poll or to tell progress, may compute on the same stream.
 TEST_P(ApartEntries, CallbacksHaveTheirOwnMemory) {
   Rng rng = test_rng();

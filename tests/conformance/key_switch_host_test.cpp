@@ -259,7 +259,7 @@ struct Case {
     EXPECT_EQ(found.words, expected.words) << "rows, 2^" << LogN;
   }
 
-  // transform(raised) + x scale + addend, in place; limb 2 has no x.
+  // The transform of a polynomial, plus x scale, plus the addend, in place; limb 2 has no x.
   void divided(bool x_ends) {
     const u32 components = 2;
     Words made = random(batch, components, kLimbs), rows = made, divisor = x;
@@ -355,8 +355,10 @@ TEST(DivideOnTheHost, RowsEndOrStay) {
   for (const bool ends : {false, true}) {
     Case<10>(1, 2).divided(ends);
     Case<12>(1, 1).divided(ends);
+#if !defined(CRENEL_TEST_ADDRESS)
     Case<16>(1, 1).divided(ends);
     Case<17>(1, 1).divided(ends);
+#endif
   }
 }
 

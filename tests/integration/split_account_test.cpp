@@ -73,7 +73,7 @@ TEST(SplitAccount, PartsLaunchWhatOneGpuLaunches) {
     std::string reason;
     const auto device = test::open_or_reason(name, reason);
     if (device == nullptr) return found;
-    // Of one GPU alone.
+    // Of a GPU that exchanges nothing.
     device::set_optimisations(*device,
                               device::Optimisations().without(device::Optimisation::divided_rows));
     const Context context(test::world_params("s40"), device);

@@ -174,7 +174,7 @@ def _account(parameters: str) -> _Account:
 
     one = launches()
     # Devices of several parts exchange what is dropped as key switches wrote it, and sources that no two
-    # blocks bring together: `divided_rows` and `conversion_pairs` are of one.
+    # blocks bring together: `divided_rows` and `conversion_pairs` are of a GPU that exchanges nothing.
     device.optimisations = device.optimisations.replace(divided_rows=False)
     tuning.set_tuning(device, {"conversion_pairs": 0})
     several = launches()
@@ -184,5 +184,5 @@ def _account(parameters: str) -> _Account:
         for record, memory in zip(one, analyze.memory_bytes(one, ceilings), strict=True)
     )
     ring_dim = 2 * params.slots
-    found = model.Accounts(one, several, apart=True)
+    found = model.Accounts(one, several, apart=True, alone=True)
     return _Account(found, ring_dim, bound, a.nbytes, result.nbytes, keys.nbytes, held)

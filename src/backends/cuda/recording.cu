@@ -14,8 +14,9 @@ class CudaGraph final : public device::GraphExec {
     if (process_.here()) static_cast<void>(cudaGraphExecDestroy(exec_));
   }
   void launch(device::Stream& stream) override {
+    CudaStream& queue = cuda_stream(stream);
     const DeviceGuard guard(device_);
-    CRENEL_CUDA_TRY(cudaGraphLaunch(exec_, cuda_stream(stream).handle()));
+    CRENEL_CUDA_TRY(cudaGraphLaunch(exec_, queue.handle()));
   }
 
  private:

@@ -168,6 +168,7 @@ void key_switch_divided(const ring::Ring& ring, const ConstView& out, const Cons
     key_switch_extended(ring, sum, of.in, raised, key, first_digit, of.addend, of.factor);
   }
   divide(ring, out, sum, table, addend);
+  if (addend != nullptr) overlap("key_switch_divided", sum, *addend, false);
 }
 
 namespace {

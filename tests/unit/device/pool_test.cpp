@@ -169,6 +169,22 @@ TEST_F(Pool, SecretMemoryIsWipedOnRelease) {
   EXPECT_EQ(std::count(memory, memory + 4096, 0), 4096);
 }
 
+// What a device lets go of unwritten must not uncover a secret below the zeros.
+TEST_F(Pool, BlocksOfSecretsServeSecretsOnly) {
+  const auto stream = device_->make_stream();
+  const void* secret = stream->allocate(5000, true).data();
+  const Buffer ordinary = stream->allocate(5000);
+  EXPECT_NE(ordinary.data(), secret);
+  EXPECT_EQ(stream->allocate(5000, true).data(), secret);
+  const void* plain = stream->allocate(9000).data();
+  EXPECT_NE(stream->allocate(9000, true).data(), plain);
+  EXPECT_EQ(stream->allocate(9000).data(), plain);
+  const std::size_t idle = stream->pool().idle;
+  EXPECT_GE(idle, 5000u + 2 * 9000u);
+  stream->trim();
+  EXPECT_EQ(stream->pool().idle, 0u);
+}
+
 TEST_F(Pool, SecretsOfHostDevicesLieInPagesOfTheirOwn) {
   device_->in_host_memory_ = true;
   const u64 before = secret_memory().bytes;
