@@ -22,7 +22,7 @@ namespace crenel::device {
 /// * all of it, when the device has no more memory.
 ///
 /// Blocks that held secrets serve secrets only. They were wiped, but the zeros may not have come to
-/// the memory yet, and a device may let go of what nobody reads again, as the CUDA backend does with
+/// the memory yet, and a device may let go of what nobody reads again, as CUDA's do with
 /// digits (Tunable::discard_read): below the zeros the memory has the secret.
 ///
 /// Blocks of a capture are the capture's: nobody else gets those that it freed, and the recording

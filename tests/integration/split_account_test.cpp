@@ -159,7 +159,7 @@ TEST(SplitAccount, ReplaysStateWhatEachPartDoes) {
     }
 }
 
-// Of one eager bootstrap of toy-boot40 what each part states; nothing where there is no such device.
+// Of one eager bootstrap of toy-boot40 what each part states; nothing without such a device.
 std::vector<std::vector<device::LaunchRecord>> bootstrap_accounts(const char* name) {
   std::string reason;
   const auto device = test::open_or_reason(name, reason);

@@ -159,8 +159,8 @@ __device__ __forceinline__ void copy_async(void* to, const void* from) {
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
-// 128 bytes, from a multiple of 128 on, that nobody will read any more leave L2 without a way to the
-// memory. What they are is undefined until they are written again.
+// 128 bytes, from a multiple of 128 on, that nobody will read any more leave L2 without a way to
+// the memory. What they are is undefined until they are written again.
 __device__ __forceinline__ void discard_line(const u32* p) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("discard.global.L2 [%0], 128;" ::"l"(__cvta_generic_to_global(p)) : "memory");
