@@ -308,7 +308,7 @@ def changed(key, value):
         (resigned(changed("values", {})), "values of part_bytes.*, but lacks part_bytes"),
         (resigned(changed("values", {**DEFAULTS, "speed": 1})), "values of part_bytes.*, but has speed:"),
         (resigned(changed("values", BEFORE)), f"but lacks {', '.join(ADDED)}:"),
-        (resigned(changed("values", {**BEFORE, "\x1b[2J": 1})), r"passes_early; has .x1b.2J: "),
+        (resigned(changed("values", {**BEFORE, "\x1b[2J": 1})), rf"{ADDED[-1]}; has .x1b.2J: "),
         (resigned(changed("values", {**DEFAULTS, "row_polys": True})), "row_polys of 1 to 64, found True"),
         (resigned(changed("values", {**DEFAULTS, "row_polys": 10**30})), "row_polys of 1 to 64"),
         (resigned(changed("values", {**DEFAULTS, "row_polys": "4"})), "row_polys of 1 to 64"),
