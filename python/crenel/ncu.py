@@ -76,6 +76,11 @@ def read_launches(lines: Iterable[str]) -> list[Launch]:
     return list(launches.values())
 
 
+def _first_difference(one: Sequence[object], other: Sequence[object]) -> int:
+    shorter = min(len(one), len(other))
+    return next((i for i in range(shorter) if one[i] != other[i]), shorter)
+
+
 def merged(runs: Sequence[Sequence[Launch]]) -> list[Launch]:
     """The same launches with the counters of every run.
 
@@ -86,8 +91,7 @@ def merged(runs: Sequence[Sequence[Launch]]) -> list[Launch]:
     first, *others = [[(launch.function, launch.grid) for launch in run] for run in runs]
     for other in others:
         if other != first:
-            shorter = min(len(first), len(other))
-            at = next((i for i in range(shorter) if first[i] != other[i]), shorter)
+            at = _first_difference(first, other)
             raise StateError(
                 f"launch {at}: one run of the profiler has {first[at : at + 1]}, another {other[at : at + 1]}"
                 f" ({len(first)} and {len(other)} launches)"
@@ -120,8 +124,7 @@ def pair(records: Sequence[Record], launches: Sequence[Launch]) -> list[tuple[Re
     wanted = [function_of(record) for record in kernels]
     found = [launch.function for launch in launches]
     if wanted != found:
-        shorter = min(len(wanted), len(found))
-        at = next((i for i in range(shorter) if wanted[i] != found[i]), shorter)
+        at = _first_difference(wanted, found)
         raise StateError(
             f"launch {at}: the account says {wanted[at : at + 3]}, the profiler {found[at : at + 3]}"
             f" ({len(wanted)} and {len(found)} launches)"
