@@ -121,9 +121,12 @@ LaunchRecord lift_signed(const Extent& in) {
   return compute(r, 0, in.values() - (u64(in.polys) << in.log_n));
 }
 
-LaunchRecord sampling(const char* kernel, const Extent& out, u32 read_bytes_per_coefficient) {
+LaunchRecord sampling(const char* kernel, const Extent& out, u32 read_bytes_per_coefficient,
+                      u32 times) {
   LaunchRecord r = record_of(kernel, Work::sampling, out);
-  r.read_bytes = (u64(out.polys) << out.log_n) * read_bytes_per_coefficient;
+  const u64 once = (u64(out.polys) << out.log_n) * read_bytes_per_coefficient;
+  r.read_bytes = times * once;
+  r.repeated_bytes = r.read_bytes - once;
   r.written_bytes = out.bytes();
   return r;
 }

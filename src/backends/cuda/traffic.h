@@ -47,7 +47,9 @@ LaunchRecord automorphism(const Extent& out, u64 gathered, bool add, bool eval, 
 LaunchRecord key_multiply(const Extent& out, u32 digits);
 /// Two words a coefficient are written.
 LaunchRecord lift_signed(const Extent& in);
-LaunchRecord sampling(const char* kernel, const Extent& out, u32 read_bytes_per_coefficient);
+/// What is read of a coefficient, so many times.
+LaunchRecord sampling(const char* kernel, const Extent& out, u32 read_bytes_per_coefficient,
+                      u32 times);
 
 /// A whole transform in one block a limb.
 LaunchRecord small_transform(const char* kernel, const TransformArgs& args, u32 limbs);

@@ -32,9 +32,10 @@ dim3 grid_of(const ring::PolyView<u32>& out, u32 limbs) {
   return {divide_up(out.ring_dim(), 4 * kSampleThreads), limbs, out.shape.polys()};
 }
 
-auto cost_of(const char* kernel, const ring::PolyView<u32>& out, u32 read_bytes) {
-  return
-      [=, extent = traffic::extent(out)] { return traffic::sampling(kernel, extent, read_bytes); };
+auto cost_of(const char* kernel, const ring::PolyView<u32>& out, u32 read_bytes, u32 times = 1) {
+  return [=, extent = traffic::extent(out)] {
+    return traffic::sampling(kernel, extent, read_bytes, times);
+  };
 }
 
 }  // namespace
@@ -62,8 +63,9 @@ void CudaPolyKernels::do_sample_error(Stream& stream, View out, const random::Se
 
 void CudaPolyKernels::do_reduce_signed(Stream& stream, View out, const i64* values) {
   const SeededArgs plain(tables_, out);
-  launch(stream, cost_of("reduce_signed", out, sizeof(i64)), cuda::reduce_signed, grid_of(out, 1),
-         kSampleThreads, 0, plain.args, values);
+  const u32 groups = divide_up(out.limbs.size(), kReducedLimbs);
+  launch(stream, cost_of("reduce_signed", out, sizeof(i64), groups), cuda::reduce_signed,
+         grid_of(out, groups), kSampleThreads, 0, plain.args, values);
 }
 
 }  // namespace crenel::backend::cuda

@@ -7,6 +7,9 @@
 namespace crenel::backend::cuda {
 
 inline constexpr u32 kSampleThreads = 128;
+/// Limbs of a block of reduce_signed: all of them in one block were a chain of 49 stores for each of
+/// as many threads as a third of a GPU has at a time (dev/kernels/README.md, b45).
+inline constexpr u32 kReducedLimbs = 8;
 
 struct SampleArgs {
   const math::Modulus<u32>* moduli;
@@ -81,7 +84,8 @@ __global__ void __launch_bounds__(kSampleThreads)
   }
 }
 
-/// x mod q for signed 64-bit x. Grid as sample_small.
+/// x mod q for signed 64-bit x. Grid: x four coefficients a thread, y groups of kReducedLimbs, z
+/// polynomials.
 __global__ void __launch_bounds__(kSampleThreads)
     reduce_signed(const __grid_constant__ SampleArgs args, const i64* values) {
   begin_kernel();
@@ -96,7 +100,8 @@ __global__ void __launch_bounds__(kSampleThreads)
     negative[u] = x < 0;
     magnitude[u] = x < 0 ? u64(0) - static_cast<u64>(x) : static_cast<u64>(x);
   }
-  for (u32 limb = 0; limb < args.limbs; ++limb) {
+  const u32 first = blockIdx.y * kReducedLimbs, last = min(first + kReducedLimbs, args.limbs);
+  for (u32 limb = first; limb < last; ++limb) {
     const math::Modulus<u32> m = args.moduli[args.prime.at[limb]];
     u32 v[4];
 #pragma unroll
