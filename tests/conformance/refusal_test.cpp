@@ -155,6 +155,20 @@ TEST_P(Refusal, FormsOfKeySwitches) {
   EXPECT_THROW(divided(two, three, 1, &lift, divide), StateError);
   const auto less = kernels().prepare(rns::make_divide(moduli, table->input, LimbSet::range(0, 3)));
   EXPECT_THROW(divided(two.components(1, 1), {}, 1, &lift, less), StateError);
+  // In the caller's room for the sum, which is not the addend of the division, either.
+  const auto in_room = [&](const PolyView<u32>& sum, const PolyView<const u32>* addend) {
+    kernels().key_switch_divided(stream(), poly(6, 2, 5, Domain::eval), sum,
+                                 {.in = two.components(1, 1)}, table, key, 0, divide, addend);
+  };
+  EXPECT_THROW(in_room(poly(0, 1, 7, Domain::eval), nullptr), StateError);
+  EXPECT_THROW(in_room(poly(0, 2, 5, Domain::eval), nullptr), StateError);
+  const PolyView<const u32> inside = out.limb_window(0, 5);
+  try {
+    in_room(out, &inside);
+    ADD_FAILURE() << "a sum that is the addend";
+  } catch (const StateError& error) {
+    EXPECT_NE(std::string(error.what()).find("overlap"), std::string::npos) << error.what();
+  }
 
   // The same from sources on, and the sources of a product.
   const auto sources = poly(7, 1, 5, Domain::coeff);
