@@ -7,8 +7,8 @@
 namespace crenel::backend::cuda {
 
 inline constexpr u32 kSampleThreads = 128;
-/// Limbs of a block of reduce_signed: all of them in one block were a chain of 49 stores for each of
-/// as many threads as a third of a GPU has at a time (dev/kernels/README.md, b45).
+/// Limbs of a block of reduce_signed: with all of them in one, 128 blocks of four warps stored 49
+/// times one after the other, which left most of a GPU idle (dev/kernels/README.md, b45).
 inline constexpr u32 kReducedLimbs = 8;
 
 struct SampleArgs {
