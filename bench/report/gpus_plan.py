@@ -68,7 +68,8 @@ def _head(data: Json) -> str:
         page was measured on such machines.** It is arithmetic on the launches of one bootstrap
         ({data["one"]["launches"]} on one GPU, {1e3 * _one(data):.2f} ms by the model;
         {data["one"]["launches_of_several"]} as several queue them, fewer where a GPU has half of EvalMod by
-        itself), timed by kernel as launches were counted on one {data["device"]}, on links that were measured between four GPUs of one host, and on
+        itself), timed by kernel as launches were counted on one
+        {data["device"]}, on links that were measured between four GPUs of one host, and on
         links that are assumed. How far the same arithmetic is from what two GPUs were measured at:
         [Several GPUs](../guide/gpus.md#model-and-measurement)."""
     )
