@@ -7,8 +7,9 @@ import pytest
 from nn_world import quiet_compile, rng, toy, weights  # noqa: F401
 
 from crenel import ckks, nn
-from crenel.errors import UnsupportedError
+from crenel.errors import ParameterError, UnsupportedError
 from crenel.nn.clear import Noise
+from crenel.nn.headroom import HEADROOM
 from crenel.nn.passes.levels import enough
 
 FACTOR = 8.0  # of the stated error over that of a run, or the other way round
@@ -47,13 +48,25 @@ def dead(rng, inputs):  # noqa: F811
     return nn.Sequential(*modules, nn.Linear(last, rng.normal(size=2) * rng.integers(2)))
 
 
+def compiled(rng):  # noqa: F811
+    """One that fits, and its samples. Of 400 one leaves values far smaller than what polynomials of degree 7
+    err by, and is refused: then the next."""
+    params = toy("toy-leveled-n16-s40")
+    for _ in range(4):
+        inputs = int(rng.choice([3, 8, 40]))
+        model, x = dead(rng, inputs), rng.normal(size=(60, inputs))
+        try:
+            return quiet_compile(model, x, params=params, degree=7, batch=RUN, device="cpu"), x
+        except (ParameterError, UnsupportedError) as error:
+            print(f"refused: {error}")
+            assert {"origin", "largest"} <= error.fields.keys()
+    pytest.fail("four networks in a row were refused")
+
+
 @pytest.mark.parametrize("number", range(8))
 def test_the_stated_error_is_that_of_a_run(rng, number):  # noqa: F811
     """Within a factor: a matrix of zeros leaves no error, and what constants make of it hardly one."""
-    inputs = int(rng.choice([3, 8, 40]))
-    model, x = dead(rng, inputs), rng.normal(size=(60, inputs))
-    params = toy("toy-leveled-n16-s40")
-    program = quiet_compile(model, x, params=params, degree=7, batch=RUN, device="cpu")
+    program, x = compiled(rng)
     spec = program.client
     client = spec.keygen(device="cpu")
     server = program.bind(client.evaluation_keys(spec))
@@ -65,6 +78,18 @@ def test_the_stated_error_is_that_of_a_run(rng, number):  # noqa: F811
     print(f"stated {stated:.3g}, measured {measured:.3g}, floor {floor:.3g}")
     assert stated <= FACTOR * measured + floor and measured <= FACTOR * stated + floor
     assert np.abs(found - clear).max() <= 8 * FACTOR * (stated + floor)
+
+
+def test_a_layer_whose_values_are_smaller_than_errors_of_polynomials_is_refused(rng):  # noqa: F811
+    """A GELU of 1e-5 and of -20: on [-20, 0] a polynomial of degree 7 errs by 0.1, thousands of times
+    what the next layer may hold. It is elements that do, and no slots between them."""
+    x = 1e-5 * rng.normal(size=(60, 6))
+    lower = np.array([0.0, 0.0, -20.0, -20.0])
+    model = nn.Sequential(nn.Linear(weights(rng, 4, 6), lower), nn.GELU(), nn.Linear(weights(rng, 4, 4)))
+    params = toy("toy-leveled-n16-s40")
+    with pytest.raises(UnsupportedError, match="^2: values of the samples, .* Take higher degrees") as error:
+        quiet_compile(model, x, params=params, degree=7, device="cpu")
+    assert error.value.fields["origin"] == "2" and error.value.fields["largest"] > HEADROOM
 
 
 @pytest.mark.parametrize(

@@ -232,21 +232,35 @@ def _contained(program: Program, samples: Reals) -> Reals:
     need not have shown. One slot that overflows spoils all: errors of coefficients are in every slot.
     """
     plan = program.plan
-    largest = {0: 1.0}
+    largest, elements = {0: 1.0}, {0: 1.0}
 
     def keep(number: int, made: list[Slots]) -> None:
-        largest[number] = max(float(np.abs(a.values).max()) for a in made)
+        slots = np.abs(np.stack([a.values for a in made]))
+        largest[number] = float(slots.max())
+        elements[number] = float(plan.values[number].layout.unpack(slots, len(samples)).max())
 
     clear = program.simulate(samples, noise=False, watch=keep)
-    number = first_beyond(plan, largest)
-    if number is not None:
+    beyond = first_beyond(plan, elements)
+    if beyond is not None:
+        number, reach = beyond
+        raise UnsupportedError(
+            f"{plan.values[number].origin}: values of the samples, or what is computed on the way to them, "
+            f"reach {reach:.3g} times the bound, more than a ciphertext holds: polynomials in front of it "
+            "err by more than the range that the layers leave it. Take higher degrees, or samples on which "
+            "the layers make more of a difference",
+            {"origin": plan.values[number].origin, "largest": reach},
+        )
+    beyond = first_beyond(plan, largest)
+    if beyond is not None:
+        number, reach = beyond
         value, layout = plan.values[number], plan.values[number].layout
         raise UnsupportedError(
-            f"{value.origin}: slots reach {largest[number]:.3g} times the bound, more than a ciphertext "
-            f"holds; elements are in {layout.total} of {layout.ciphertexts * layout.slots} slots, and the "
-            "others hold the polynomial's value at 0. Shift its input so that 0 is among its usual values, "
-            "put a linear layer in front of what reads it, or take another degree",
-            {"origin": value.origin, "largest": largest[number]},
+            f"{value.origin}: slots, or what is computed on the way to them, reach {reach:.3g} times the "
+            f"bound, more than a ciphertext holds; elements are in {layout.total} of "
+            f"{layout.ciphertexts * layout.slots} slots, and the others hold the polynomial's value at 0. "
+            "Shift its input so that 0 is among its usual values, put a linear layer in front of what "
+            "reads it, or take another degree",
+            {"origin": value.origin, "largest": reach},
         )
     return clear
 
