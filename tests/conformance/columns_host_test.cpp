@@ -28,7 +28,6 @@ static crenel::i64 __shfl_xor_sync(unsigned, crenel::i64 value, unsigned mask) {
 
 namespace crenel::backend::cuda {
 inline void barrier() { test::HostBlocks::current().sync_block(); }
-inline void wait_for_copies() {}
 inline void multiply_bytes(u32 (&d)[4], const u32 (&c)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0,
                            u32 b1) {
   const u32 lane = threadIdx.x & 31;

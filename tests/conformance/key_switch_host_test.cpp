@@ -27,7 +27,6 @@ namespace crenel::backend::cuda {
 inline u32 mul_hi_wide(u32 a, u32 b) { return static_cast<u32>(u64(a) * b >> 32); }
 inline void mul_wide(u32 a, u32 b, u32& lo, u32& hi) { lo = a * b, hi = mul_hi_wide(a, b); }
 inline u64 mad_wide(u32 a, u32 b, u64 acc) { return acc + u64(a) * b; }
-inline void wait_for_copies() {}
 inline void barrier() { __syncthreads(); }
 inline u32* dynamic_shared() { return reinterpret_cast<u32*>(block_memory()); }
 inline void store_whole(u32* p, uint4 v) { store4(p, v); }

@@ -1,4 +1,4 @@
-// CUDA's inverse transforms on the host, all threads of a block: they have the bits of ref, in
+// CUDA's transforms on the host, all threads of a block: they have the bits of ref, in
 // whatever order threads come to barriers. What is left for a GPU to show is that launches are
 // right.
 #include "support/host_block.h"
@@ -16,7 +16,6 @@ static T __ldg(const T* p) {
 static uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
 namespace crenel::backend::cuda {
-inline void wait_for_copies() {}
 // One part meets nobody.
 inline void fence_system() {}
 inline void store_release_system(u32*, u32) {}
@@ -42,9 +41,9 @@ backend::cuda::Pair shoup(u32 x, u32 q) {
   return {c.value, c.quotient};
 }
 
-// Tables of a ring, as the backend uploads them, and scales of the last stage.
+// Tables of a ring for one direction, as the backend uploads them, and scales of the last stage.
 struct Tables {
-  explicit Tables(const ring::Ring& ring, Rng& rng) {
+  explicit Tables(const ring::Ring& ring, Rng& rng, bool forward = false) {
     for (u32 id = 0; id < ring.prime_count(); ++id) {
       const ring::PrimeTables& p = ring.prime(id);
       const math::Modulus<u32>& m = p.modulus;
@@ -52,9 +51,10 @@ struct Tables {
       const u32 root = p.inverse_roots[1].value, n_inv = p.n_inv.value;
       primes.push_back(
           {m.q, m.q_inv, m.r, m.r2, shoup(n_inv, m.q), shoup(times(n_inv, root), m.q)});
-      append_last_roots(p.inverse_roots, m, last);
+      const auto& roots = forward ? p.roots : p.inverse_roots;
+      append_last_roots(roots, m, last);
       for (u32 i = 0; i < ring.ring_dim() / 16; ++i)
-        pairs.push_back({p.inverse_roots[i].value, p.inverse_roots[i].quotient});
+        pairs.push_back({roots[i].value, roots[i].quotient});
       factors.push_back(static_cast<u32>(rng() % m.q));
       const u32 c = times(factors.back(), n_inv);
       scales.push_back({shoup(c, m.q), shoup(times(c, root), m.q)});
@@ -138,6 +138,41 @@ void expect_inverse(u32 log_n, u32 components, u32 batch, u32 count, const Run& 
               << "batch " << b << " component " << c << " limb " << l << " value " << i
               << "; repeat with CRENEL_SEED=" << run_seed();
         }
+}
+
+// Both passes, the second in place; of the first limb the last component is another polynomial's.
+template <u32 LogN>
+void expect_forward(u32 components, u32 batch, u32 count, Rng& rng) {
+  SCOPED_TRACE(cat("2^", LogN, "; repeat with CRENEL_SEED=", run_seed()));
+  constexpr u32 kRow = kRowBits<LogN>, kColumn = kColumnBits<LogN>;
+  auto reference = make_context(device::make_ref_device(), LogN, mixed_primes(LogN, 4));
+  const Tables tables(*reference.ring, rng, true);
+  const PolyShape shape{LogN, components, batch};
+  const LimbSet limbs = LimbSet::range(4 - count, 4);
+  auto in = random_poly(*reference.ring, rng, shape, limbs, Domain::coeff, {1, 1, 1, 0});
+  auto own = random_poly(*reference.ring, rng, {LogN, 1, batch}, limbs, Domain::eval);
+  auto out = garbage_poly(rng, shape, limbs, Domain::eval);
+  auto expected = out;
+  expected.words = run_on(reference, {out, in}, [](Context& r, const Views& v) {
+    r.kernels->ntt(*r.stream, v[0], v[1]);
+  })[0];
+  for (u32 b = 0; b < batch; ++b)
+    std::copy_n(own.host().limb(b, 0, 0), u32(1) << LogN,
+                expected.host().limb(b, components - 1, 0));
+  OwnLimbs kept = {};
+  std::fill(std::begin(kept.component.at), std::end(kept.component.at), u8(kNone));
+  kept.component.at[0] = static_cast<u8>(components - 1);
+  const PolyView<u32> from = own.host();
+  kept.from = {from.data, from.component_stride, from.batch_stride};
+  launch_blocks([&](const TransformArgs& a) { column_forward<LogN>(a, kept.component); },
+                {(1u << kRow) / kTileColumns<kColumn>, shape.polys(), count}, 1,
+                kColumnThreads<kColumn>, arguments(tables, out.host(), in.host()));
+  TransformArgs args = arguments(tables, out.host(), out.host());
+  args.polys_per_block = args.polys > 1 ? 2 : 1;
+  launch_blocks([&](const TransformArgs& a) { row_forward<kRow>(a, kept); },
+                {(1u << kColumn) / kTileRows<kRow>, (args.polys + 1) / 2, count}, 1,
+                kRowThreads<kRow>, args);
+  EXPECT_TRUE(same_words(out, out.words, expected.words));
 }
 
 // The last pass that stores to several places has there what the plain one has in its one.
@@ -255,6 +290,18 @@ TEST(TransformOnHost, SpreadsWhatThePassMakes) {
   expect_spread<11>(1, 2, 2, rng);
   expect_spread<13>(1, 1, 1, rng);
   expect_spread<16>(1, 1, 1, rng);  // in tiles wider than those of the plain pass
+}
+
+TEST(TransformOnHost, ForwardHasTheBitsOfRef) {
+  Rng rng = test_rng();
+  expect_forward<10>(2, 2, 3, rng);
+  expect_forward<11>(1, 3, 2, rng);
+  expect_forward<12>(1, 1, 2, rng);
+  expect_forward<13>(3, 1, 1, rng);
+  expect_forward<14>(2, 1, 1, rng);
+  expect_forward<15>(1, 1, 1, rng);
+  expect_forward<16>(1, 1, 1, rng);
+  expect_forward<17>(1, 1, 1, rng);
 }
 
 TEST(TransformOnHost, InverseHasTheBitsOfRef) {

@@ -1,6 +1,6 @@
 // Runs the code of CUDA kernels on the host, a block or a cluster of blocks at a time: a fiber a
-// thread, which runs from barrier to barrier, in another order each time. Include before the
-// kernels' headers, in one source file.
+// thread, which runs from barrier to barrier, in another order each time; what it copies in the
+// background comes early or late. Include before the kernels' headers, in one source file.
 #pragma once
 
 #include "support/host_warp.h"  // first: see there
@@ -70,6 +70,28 @@ class HostBlocks {
   void sync_warp() { wait(warps_[at_ / 32]); }
   void sync_cluster() { wait(all_); }
 
+  /// A copy in the background: it comes at some time until the thread that runs has waited for it,
+  /// here at once or then.
+  void copy(void* to, const void* from, u32 bytes) {
+    if (rng_() % 2 == 0)
+      std::memcpy(to, from, bytes);
+    else
+      fibers_[at_].open.push_back({to, from, bytes});
+  }
+  void close_copies() {
+    Fiber& fiber = fibers_[at_];
+    fiber.closed.push_back(std::exchange(fiber.open, {}));
+  }
+  /// Those of all closed groups but the last `pending` have come.
+  void wait_for_closed(u32 pending) {
+    auto& groups = fibers_[at_].closed;
+    for (; groups.size() > pending; groups.erase(groups.begin())) come(groups.front());
+  }
+  void wait_for_all() {
+    close_copies();
+    wait_for_closed(0);
+  }
+
   /// What every lane of a warp brings, once all have: read(their values).
   template <class Read>
   auto meet(std::array<u32, 6> values, const Read& read) {
@@ -87,6 +109,11 @@ class HostBlocks {
   struct Barrier {
     u32 live = 0, arrived = 0, passed = 0;
   };
+  struct Copy {
+    void* to;
+    const void* from;
+    u32 bytes;
+  };
   struct Fiber {
     ucontext_t start;
     jmp_buf here;
@@ -94,6 +121,8 @@ class HostBlocks {
     const Barrier* barrier = nullptr;
     u32 passed = 0;
     std::array<u32, 6> values;
+    std::vector<std::vector<Copy>> closed;
+    std::vector<Copy> open;
     bool waits() const { return barrier != nullptr && barrier->passed == passed; }
   };
 
@@ -126,6 +155,9 @@ class HostBlocks {
 #if defined(CRENEL_TEST_ADDRESS)
     __asan_unpoison_memory_region(stacks_.data(), stacks_.size());
 #endif
+  }
+  static void come(const std::vector<Copy>& copies) {
+    for (const Copy& c : copies) std::memcpy(c.to, c.from, c.bytes);
   }
   static void open(Barrier& barrier) {
     if (barrier.arrived == barrier.live) barrier.arrived = 0, ++barrier.passed;
@@ -201,7 +233,7 @@ T* cluster_peer(T* here, u32 rank) {
 }
 template <u32 Bytes>
 void copy_async(void* to, const void* from) {
-  std::memcpy(to, from, Bytes);
+  test::HostBlocks::current().copy(to, from, Bytes);
 }
 // Whoever reads them after reads nobody's words.
 inline void discard_line(const u32* p) { std::memset(const_cast<u32*>(p), 0xa5, 128); }
@@ -224,9 +256,12 @@ inline void wait_for_bytes(u64& arrivals) {
   cluster_sync();
   EXPECT_EQ(arrivals, kArrivalsBegun) << "more or fewer bytes come than are expected";
 }
-inline void commit_copies() {}
+inline void commit_copies() { test::HostBlocks::current().close_copies(); }
 template <u32 Pending>
-void wait_for_copies_but() {}
+void wait_for_copies_but() {
+  test::HostBlocks::current().wait_for_closed(Pending);
+}
+inline void wait_for_copies() { test::HostBlocks::current().wait_for_all(); }
 // kernels/product_switch.cuh
 inline void multiply_digits(u32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
   const u32 lane = threadIdx.x & 31;
