@@ -283,6 +283,15 @@ TEST_P(ApartEntries, Refusals) {
                               level.candidate.up, {key.view(), s.first_digit()}, s.first_digit()),
         StateError)
         << "a key that groups do not share";
+    Temporary coefficients(*c.stream, s.shape(2), LimbSet::range(limbs[0], limbs[0] + 1),
+                           Domain::coeff);
+    const View coeff = coefficients.view();
+    const device::Buffer values = c.stream->allocate(coeff.words() * sizeof(i64));
+    EXPECT_THROW(k.reduce_signed(*c.stream, coeff, values.as<const i64>()), StateError);
+    EXPECT_THROW(k.lift_signed(*c.stream, values.as<i64>(), coeff), StateError);
+    EXPECT_THROW(k.sample_uniform(*c.stream, coeff, {}, {}), StateError);
+    EXPECT_THROW(k.sample_ternary(*c.stream, coeff, {}, {}), StateError);
+    EXPECT_THROW(k.sample_error(*c.stream, coeff, {}, {}), StateError);
   }
   const device::Buffer shared = device::share_between_groups(*c.stream, key.view().data);
   std::vector<u8> bytes(64);

@@ -121,25 +121,38 @@ void SplitPolyKernels::do_automorphism(Stream& stream, View out, ConstView in, u
   limbwise(stream, &PolyKernels::automorphism, out, in, element);
 }
 
+// Integers and streams of random bits are counted through all rows, of which a group has its own.
+Layout SplitPolyKernels::undealt(const Blocks& at, const ConstView& v) {
+  const Layout layout = at.layout(v);
+  if (layout.groups != 1)
+    throw StateError(cat("memory whose entries are dealt out to ", layout.groups,
+                         " groups of devices, expected entries that all devices have"),
+                     {{"found", layout.groups}, {"expected", 1}});
+  return layout;
+}
+
 void SplitPolyKernels::do_reduce_signed(Stream& stream, View out, const i64* values) {
   const Blocks& at = split_stream(stream).blocks();
-  each(stream, at.layout(out), out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
+  each(stream, undealt(at, out), out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     kernels.reduce_signed(part, at.local(p, out), static_cast<const i64*>(at.flat(p, values)));
   });
 }
 
 void SplitPolyKernels::do_sample_uniform(Stream& stream, View out, const random::Seed& seed,
                                          random::Nonce nonce) {
+  undealt(split_stream(stream).blocks(), out);
   limbwise(stream, &PolyKernels::sample_uniform, out, seed, nonce);
 }
 
 void SplitPolyKernels::do_sample_ternary(Stream& stream, View out, const random::Seed& seed,
                                          random::Nonce nonce) {
+  undealt(split_stream(stream).blocks(), out);
   limbwise(stream, &PolyKernels::sample_ternary, out, seed, nonce);
 }
 
 void SplitPolyKernels::do_sample_error(Stream& stream, View out, const random::Seed& seed,
                                        random::Nonce nonce) {
+  undealt(split_stream(stream).blocks(), out);
   limbwise(stream, &PolyKernels::sample_error, out, seed, nonce);
 }
 

@@ -86,6 +86,8 @@ class SplitPolyKernels final : public device::PolyKernels {
   u32 parts() const { return static_cast<u32>(kernels_.size()); }
   /// Every row is all parts'.
   Layout whole() const { return {parts(), 1}; }
+  /// The layout of memory whose rows are all parts'; StateError for others.
+  static Layout undealt(const Blocks& at, const ConstView& v);
   /// Those of the limbs' scalars that a part has use for.
   static Scalars own(const Layout& layout, u32 part, const Scalars& scalars, const LimbSet& limbs);
   Key own(const SplitStream& stream, const Layout& layout, u32 part, const Key& key) const;

@@ -117,6 +117,7 @@ void SplitPolyKernels::do_base_convert(Stream& stream, View out, ConstView in,
 void SplitPolyKernels::do_lift_signed(Stream& stream, i64* values, ConstView in) {
   SplitStream& split = split_stream(stream);
   const LimbSet everywhere = LimbSet::range(0, parts());
+  undealt(split.blocks(), in);
   const auto sources = gathered(stream, in, whole().by_part(in.limbs), everywhere);
   each(stream, whole(), everywhere, [&](u32 p, PolyKernels& kernels, Stream& part) {
     kernels.lift_signed(part, static_cast<i64*>(split.blocks().flat(p, values)), sources[p]);
