@@ -257,6 +257,10 @@ void bind_report(nb::module_& m) {
               "The same of a bootstrap without short_raise.")
       .def_ro("full_eval_mod_limbs", &BootstrapReport::full_eval_mod_limbs,
               "The same of a bootstrap without short_raise.")
+      .def_ro(
+          "eval_mod_groups", &BootstrapReport::eval_mod_groups,
+          "Groups of a context's devices of which each has one of EvalMod's two vectors by itself, "
+          "where they share keys; 1: every device has limbs of both.")
       .def_ro("slots", &BootstrapReport::slots, "Of the ciphertexts that it takes.")
       .def_ro("pack", &BootstrapReport::pack, "How many of them share one bootstrap.")
       .def_ro("notice", &BootstrapReport::notice,

@@ -8,6 +8,7 @@
 #include "crenel/core/error.h"
 #include "crenel/device/link.h"
 #include "crenel/device/optimisations.h"
+#include "device/apart.h"
 #include "support/boot_world.h"
 #include "support/ckks_world.h"
 #include "support/devices.h"
@@ -87,7 +88,12 @@ TEST_P(SplitDevices, EvalModIsDividedByEntries) {
     const Bootstrapper boot(there, copy_to(there, home.keys()), here.options());
     EXPECT_EQ(test::bits(boot.eager(copy)), expected)
         << apart << "; repeat with CRENEL_SEED=" << test::run_seed();
+    const circuits::BootstrapReport report = boot.describe();
+    EXPECT_EQ(report.eval_mod_groups, apart ? device::entry_groups(there.stream()) : 1u);
+    EXPECT_EQ(report.text().find("two vectors on 2 groups") != std::string::npos,
+              report.eval_mod_groups == 2);
   }
+  EXPECT_EQ(here.describe().eval_mod_groups, 1u);
   device::set_optimisations(*device_, device::Optimisations());
 }
 

@@ -153,6 +153,9 @@ struct BootstrapReport {
   bool real_symmetry = false;   ///< BootstrapSavings: that it is used
   /// Primes of a ciphertext at levels.raised and at levels.eval_mod; without short_raise.
   u32 raised_limbs = 0, eval_mod_limbs = 0, full_raised_limbs = 0, full_eval_mod_limbs = 0;
+  /// Groups of the device's parts of which each has one of EvalMod's two vectors, where they share
+  /// keys; 1: every part has limbs of both.
+  u32 eval_mod_groups = 1;
   u64 slots = 0;       ///< of the ciphertexts that it takes
   u32 pack = 1;        ///< how many share one bootstrap
   std::string notice;  ///< that the keys at hand were made for another bootstrap, or nothing

@@ -192,6 +192,7 @@ BootstrapReport Bootstrapper::describe() const {
     r.key_bytes = own_->keys().bytes();
     r.aligned_keys = own_->keys().aligned_relinearisation().has_value();
   }
+  r.eval_mod_groups = groups_apart(s.context.stream(), s.plan.one_part() ? 1 : 2);
   r.keys_decided = keys_decided_;
   r.notice = notice_;
   r.plaintext_bytes = s.packing.bytes();

@@ -195,6 +195,9 @@ std::string BootstrapReport::text() const {
     savings.emplace_back("real vectors are symmetric: EvalMod on one ciphertext in place of two");
   if (aligned_keys)
     savings.emplace_back("keys for aligned levels: a digit less of products and rotations there");
+  if (eval_mod_groups > 1)
+    savings.push_back(cat("EvalMod's two vectors on ", eval_mod_groups,
+                          " groups of devices, each with one, where they share keys"));
   if (levels.short_base)
     savings.push_back(cat("raised to ", raised_limbs, " primes in place of ", full_raised_limbs,
                           ", EvalMod from ", eval_mod_limbs, " in place of ", full_eval_mod_limbs,

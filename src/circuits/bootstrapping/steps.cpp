@@ -72,15 +72,20 @@ Ciphertext add_conjugate(const Evaluator& ev, Ciphertext a) {
   return a;
 }
 
+u32 groups_apart(const device::Stream& stream, u32 batch) {
+  const u32 groups = device::entry_groups(stream);
+  const bool apart =
+      batch % groups == 0 &&
+      device::optimisations(stream.device()).has(device::Optimisation::entries_apart);
+  return apart ? groups : 1;
+}
+
 Ciphertext entries_apart(const Evaluator& ev, Ciphertext a,
                          const std::function<Ciphertext(Ciphertext)>& f) {
   const auto& s = ev.state();
-  const u32 groups = device::entry_groups(*s.stream);
-  const bool apart =
-      groups > 1 && a.batch() % groups == 0 &&
-      device::optimisations(s.stream->device()).has(device::Optimisation::entries_apart) &&
-      s.lease(s.choice(rlwe::kRelinearisation, a.level()).id)[0].shared_by == groups;
-  if (!apart) return f(std::move(a));
+  const u32 groups = groups_apart(*s.stream, a.batch());
+  if (groups == 1 || s.lease(s.choice(rlwe::kRelinearisation, a.level()).id)[0].shared_by != groups)
+    return f(std::move(a));
   const auto regrouped = [&](const Ciphertext& from) {
     Poly to = s.poly(from.components(), from.batch(), from.level());
     device::regroup(*s.stream, to.view(), from.data().poly.view());
