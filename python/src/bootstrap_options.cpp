@@ -259,8 +259,9 @@ void bind_report(nb::module_& m) {
               "The same of a bootstrap without short_raise.")
       .def_ro(
           "eval_mod_groups", &BootstrapReport::eval_mod_groups,
-          "Groups of a context's devices of which each has one of EvalMod's two vectors by itself, "
-          "where they share keys; 1: every device has limbs of both.")
+          "Groups of a device's parts of which each has one of EvalMod's two vectors by itself, of "
+          "one ciphertext, by the keys at hand or by such as they would share; 1: parts have limbs "
+          "of all there are.")
       .def_ro("slots", &BootstrapReport::slots, "Of the ciphertexts that it takes.")
       .def_ro("pack", &BootstrapReport::pack, "How many of them share one bootstrap.")
       .def_ro("notice", &BootstrapReport::notice,

@@ -49,10 +49,10 @@ def dead(rng, inputs):  # noqa: F811
 
 
 def compiled(rng):  # noqa: F811
-    """One that fits, and its samples. Of 400 one leaves values far smaller than what polynomials of degree 7
-    err by, and is refused: then the next."""
+    """One that fits, and its samples. Of 370 one leaves values far smaller than what polynomials of degree 7
+    err by, and is refused: then the next, and no third one."""
     params = toy("toy-leveled-n16-s40")
-    for _ in range(4):
+    for _ in range(2):
         inputs = int(rng.choice([3, 8, 40]))
         model, x = dead(rng, inputs), rng.normal(size=(60, inputs))
         try:
@@ -60,7 +60,7 @@ def compiled(rng):  # noqa: F811
         except (ParameterError, UnsupportedError) as error:
             print(f"refused: {error}")
             assert {"origin", "largest"} <= error.fields.keys()
-    pytest.fail("four networks in a row were refused")
+    pytest.fail("two networks in a row were refused")
 
 
 @pytest.mark.parametrize("number", range(8))
@@ -81,9 +81,9 @@ def test_the_stated_error_is_that_of_a_run(rng, number):  # noqa: F811
 
 
 def test_a_layer_whose_values_are_smaller_than_errors_of_polynomials_is_refused(rng):  # noqa: F811
-    """A GELU of 1e-5 and of -20: on [-20, 0] a polynomial of degree 7 errs by 0.1, thousands of times
-    what the next layer may hold. It is elements that do, and no slots between them."""
-    x = 1e-5 * rng.normal(size=(60, 6))
+    """A GELU of 1e-6 and of -20: on [-20, 0] a polynomial of degree 7 errs by 0.1, thousands of times the
+    bound of what the next layer makes. It is elements that do, and no slots between them."""
+    x = 1e-6 * rng.normal(size=(60, 6))
     lower = np.array([0.0, 0.0, -20.0, -20.0])
     model = nn.Sequential(nn.Linear(weights(rng, 4, 6), lower), nn.GELU(), nn.Linear(weights(rng, 4, 4)))
     params = toy("toy-leveled-n16-s40")

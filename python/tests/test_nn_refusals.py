@@ -11,6 +11,7 @@ from nn_world import quiet_compile, rng, toy, weights  # noqa: F401
 from crenel import container, nn
 from crenel.errors import ParameterError, SerializationError, StateError, UnsupportedError
 from crenel.nn import archive
+from crenel.nn.headroom import HEADROOM
 
 SMALL = "toy-leveled-n14-s40"
 
@@ -254,8 +255,20 @@ def test_slots_that_nothing_suits_are_refused(rng):  # noqa: F811
     x = rng.choice([-1.0, 1.0], (30, 5)) * (1 + rng.uniform(-1, 1, (30, 5)) / 64)
     peak = nn.Polynomial((30 * (1 - np.polynomial.Polynomial([0, 0, 1])) ** 3).coef)
     model = nn.Sequential(nn.Linear(np.eye(5)), peak, nn.Polynomial([0.0, 0.0, 0.0, 1e8]))
-    with pytest.raises(UnsupportedError, match="elements are in 5 of 8 slots"):
+    with pytest.raises(UnsupportedError, match="^1: slots, .* elements are in 5 of 8 slots"):
         quiet_compile(model, x, params=toy("toy-leveled-n16-s40"))
+
+
+def test_what_leaves_first_is_named_and_not_what_it_leads_to(rng):  # noqa: F811
+    """Slots that overflow become nan in elements two polynomials later; and a polynomial of degree 15 is
+    computed by T_15, which leaves far sooner than what it makes."""
+    x = rng.choice([-1.0, 1.0], (30, 5)) * (1 + rng.uniform(-1, 1, (30, 5)) / 64)
+    peak = nn.Polynomial((30 * (1 - np.polynomial.Polynomial([0, 0, 1])) ** 3).coef)
+    steep = [nn.Polynomial([0.0] * 15 + [scale]) for scale in (1e45, 1.0)]
+    model = nn.Sequential(nn.Linear(np.eye(5)), peak, *steep, nn.Linear(weights(rng, 3, 5)))
+    with pytest.raises(UnsupportedError, match="^[12]: slots, or what is computed on the way") as error:
+        quiet_compile(model, x, params=toy("toy-leveled-n16-s40"))
+    assert np.isfinite(error.value.fields["largest"]) and error.value.fields["largest"] > HEADROOM
 
 
 def test_forged_fills_are_refused(rng):  # noqa: F811

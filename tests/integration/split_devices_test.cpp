@@ -94,7 +94,13 @@ TEST_P(SplitDevices, EvalModIsDividedByEntries) {
               report.eval_mod_groups == 2);
   }
   EXPECT_EQ(here.describe().eval_mod_groups, 1u);
+  const EvaluationKeys divided = copy_to(there, home.keys());
   device::set_optimisations(*device_, device::Optimisations());
+  EXPECT_EQ(Bootstrapper(there, divided, here.options()).describe().eval_mod_groups, 1u)
+      << "keys that groups do not share";
+  EXPECT_EQ(Bootstrapper(there, here.options()).describe().eval_mod_groups,
+            device::entry_groups(there.stream()))
+      << "without keys";
 }
 
 // Keys that a recording has as an argument lie elsewhere on every part.
@@ -313,6 +319,7 @@ TEST_P(SplitDevices, BootstrapsWithStagedKeys) {
   const EvaluationKeys staged = keys.staged(keys.bytes() / 4 * 3);  // 16 are read at once
   EXPECT_LE(staged.bytes(), keys.bytes() / 4 * 3);
   const Bootstrapper boot(there, staged, here.options());
+  EXPECT_EQ(boot.describe().eval_mod_groups, 1u);
   const Ciphertext copy = copy_to(there, input);
   for (int pass = 0; pass < 2; ++pass)
     EXPECT_EQ(test::bits(boot.eager(copy)), expected)

@@ -1,6 +1,7 @@
 // Runs the code of CUDA kernels on the host, a block or a cluster of blocks at a time: a fiber a
-// thread, which runs from barrier to barrier, in another order each time; what it copies in the
-// background comes early or late. Include before the kernels' headers, in one source file.
+// thread, which runs from barrier to barrier, in another order each time; what it brings by
+// copy_async comes early or late. Both orders repeat with CRENEL_SEED. Include before the kernels'
+// headers, in one source file.
 #pragma once
 
 #include "support/host_warp.h"  // first: see there
@@ -11,6 +12,8 @@
 #include <cstring>
 #include <random>
 #include <utility>
+
+#include "support/random.h"
 
 #if defined(__SANITIZE_ADDRESS__)  // GCC's
 #define CRENEL_TEST_ADDRESS 1
@@ -191,7 +194,7 @@ class HostBlocks {
   Barrier all_;
   std::vector<Barrier> blocks_, warps_;
   jmp_buf scheduler_;
-  std::mt19937 rng_{std::random_device{}()};
+  std::mt19937 rng_{static_cast<std::mt19937::result_type>(run_seed())};
 };
 
 /// Every block of a launch, a cluster at a time.

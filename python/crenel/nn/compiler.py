@@ -16,7 +16,7 @@ from crenel.errors import ParameterError, UnsupportedError
 from crenel.nn.clear import Slots
 from crenel.nn.cost import CostModel
 from crenel.nn.graph import Graph, checked_samples
-from crenel.nn.headroom import HEADROOM, first_beyond
+from crenel.nn.headroom import HEADROOM, Beyond, beyond, first_beyond
 from crenel.nn.interpret import prepared
 from crenel.nn.linear import SlotTransform
 from crenel.nn.ops import Reals
@@ -232,37 +232,48 @@ def _contained(program: Program, samples: Reals) -> Reals:
     need not have shown. One slot that overflows spoils all: errors of coefficients are in every slot.
     """
     plan = program.plan
-    largest, elements = {0: 1.0}, {0: 1.0}
+    largest = {0: 1.0}
 
     def keep(number: int, made: list[Slots]) -> None:
-        slots = np.abs(np.stack([a.values for a in made]))
-        largest[number] = float(slots.max())
-        elements[number] = float(plan.values[number].layout.unpack(slots, len(samples)).max())
+        largest[number] = max(float(np.abs(a.values).max()) for a in made)
 
     clear = program.simulate(samples, noise=False, watch=keep)
-    beyond = first_beyond(plan, elements)
-    if beyond is not None:
-        number, reach = beyond
+    found = first_beyond(plan, largest)
+    if found is not None:
         raise UnsupportedError(
-            f"{plan.values[number].origin}: values of the samples, or what is computed on the way to them, "
-            f"reach {reach:.3g} times the bound, more than a ciphertext holds: polynomials in front of it "
-            "err by more than the range that the layers leave it. Take higher degrees, or samples on which "
-            "the layers make more of a difference",
-            {"origin": plan.values[number].origin, "largest": reach},
-        )
-    beyond = first_beyond(plan, largest)
-    if beyond is not None:
-        number, reach = beyond
-        value, layout = plan.values[number], plan.values[number].layout
-        raise UnsupportedError(
-            f"{value.origin}: slots, or what is computed on the way to them, reach {reach:.3g} times the "
-            f"bound, more than a ciphertext holds; elements are in {layout.total} of "
-            f"{layout.ciphertexts * layout.slots} slots, and the others hold the polynomial's value at 0. "
-            "Shift its input so that 0 is among its usual values, put a linear layer in front of what "
-            "reads it, or take another degree",
-            {"origin": value.origin, "largest": reach},
+            _what_leaves(program, samples, found),
+            {"origin": plan.values[found.value].origin, "largest": found.reach},
         )
     return clear
+
+
+def _what_leaves(program: Program, samples: Reals, found: Beyond) -> str:
+    """Whether elements do, too, or slots between them alone, and what helps."""
+    plan, elements = program.plan, {0: 1.0}
+
+    def keep(number: int, made: list[Slots]) -> None:
+        slots = np.stack([a.values for a in made])
+        elements[number] = float(np.abs(plan.values[number].layout.unpack(slots, len(samples))).max())
+
+    program.simulate(samples, noise=False, watch=keep)
+    leave = {one.value for step in plan.steps if (one := beyond(plan, step, elements)) is not None}
+    value, layout = plan.values[found.value], plan.values[found.value].layout
+    reach = (
+        f"or what is computed on the way to them, reach {found.reach:.4g} times the bound, more than the "
+        f"{found.limit:g} that a ciphertext is sure to hold there"
+    )
+    if found.value in leave:
+        return (
+            f"{value.origin}: values of the samples, {reach}: polynomials up to here make something else of "
+            "the samples than the layers do. Take higher degrees or a smaller margin, or samples on which "
+            "the layers make more of a difference"
+        )
+    return (
+        f"{value.origin}: slots, {reach}; elements are in {layout.total} of "
+        f"{layout.ciphertexts * layout.slots} slots, and the others hold the polynomial's value at 0. Shift "
+        "its input so that 0 is among its usual values, put a linear layer in front of what reads it, or "
+        "take another degree"
+    )
 
 
 def _judged(program: Program, network: _Network, samples: Reals, milliseconds: float | None) -> Program:

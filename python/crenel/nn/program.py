@@ -150,12 +150,12 @@ class Program:
                 watch(number, made)
 
         slots = walk(self.plan, ops, [ops.input(part, first.level) for part in packed], seen)
-        beyond = first_beyond(self.plan, largest)
-        if np.abs(found).max() > first.bound:
-            beyond = 0, largest[0]
-        if beyond is not None:
+        left = first_beyond(self.plan, largest)
+        outside = np.abs(found).max() > first.bound
+        if outside or left is not None:
+            number = 0 if outside or left is None else left.value
             warnings.warn(
-                f"{self.plan.values[beyond[0]].origin}: these samples leave the range that the program was "
+                f"{self.plan.values[number].origin}: these samples leave the range that the program was "
                 "compiled for, and an encrypted run would refuse them or return nonsense",
                 CalibrationWarning, stacklevel=2,
             )  # fmt: skip

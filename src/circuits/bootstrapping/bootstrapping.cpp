@@ -187,12 +187,14 @@ double Bootstrapper::expected_error(const Message& message) const {
 BootstrapReport Bootstrapper::describe() const {
   const State& s = *state_;
   BootstrapReport r = report_of(s.context.params(), s.plan);
+  const u32 vectors = s.plan.one_part() ? 1 : 2;
+  r.eval_mod_groups = own_ ? groups_apart(*own_, vectors, s.plan.eval_mod())
+                           : groups_apart(s.context.stream(), vectors);
   if (own_) {
     r.key_count = static_cast<u32>(own_->keys().count());
     r.key_bytes = own_->keys().bytes();
     r.aligned_keys = own_->keys().aligned_relinearisation().has_value();
   }
-  r.eval_mod_groups = groups_apart(s.context.stream(), s.plan.one_part() ? 1 : 2);
   r.keys_decided = keys_decided_;
   r.notice = notice_;
   r.plaintext_bytes = s.packing.bytes();

@@ -196,8 +196,8 @@ std::string BootstrapReport::text() const {
   if (aligned_keys)
     savings.emplace_back("keys for aligned levels: a digit less of products and rotations there");
   if (eval_mod_groups > 1)
-    savings.push_back(cat("EvalMod's two vectors on ", eval_mod_groups,
-                          " groups of devices, each with one, where they share keys"));
+    savings.push_back(
+        cat("EvalMod's two vectors on ", eval_mod_groups, " groups of devices, each with one"));
   if (levels.short_base)
     savings.push_back(cat("raised to ", raised_limbs, " primes in place of ", full_raised_limbs,
                           ", EvalMod from ", eval_mod_limbs, " in place of ", full_eval_mod_limbs,

@@ -80,12 +80,17 @@ u32 groups_apart(const device::Stream& stream, u32 batch) {
   return apart ? groups : 1;
 }
 
+u32 groups_apart(const Evaluator& ev, u32 batch, u32 level) {
+  const auto& s = ev.state();
+  const u32 groups = groups_apart(*s.stream, batch);
+  if (groups == 1) return 1;
+  return s.source->shared_by(s.choice(rlwe::kRelinearisation, level).id) == groups ? groups : 1;
+}
+
 Ciphertext entries_apart(const Evaluator& ev, Ciphertext a,
                          const std::function<Ciphertext(Ciphertext)>& f) {
   const auto& s = ev.state();
-  const u32 groups = groups_apart(*s.stream, a.batch());
-  if (groups == 1 || s.lease(s.choice(rlwe::kRelinearisation, a.level()).id)[0].shared_by != groups)
-    return f(std::move(a));
+  if (groups_apart(ev, a.batch(), a.level()) == 1) return f(std::move(a));
   const auto regrouped = [&](const Ciphertext& from) {
     Poly to = s.poly(from.components(), from.batch(), from.level());
     device::regroup(*s.stream, to.view(), from.data().poly.view());

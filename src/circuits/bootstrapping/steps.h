@@ -24,6 +24,8 @@ ckks::Ciphertext with_scale(ckks::Ciphertext a, double scale);
 /// Groups of a device's parts that entries_apart() deals a batch out to, with keys that they share;
 /// 1: none.
 u32 groups_apart(const device::Stream& stream, u32 batch);
+/// With those of an evaluator, of the relinearisation key for a level.
+u32 groups_apart(const ckks::Evaluator& ev, u32 batch, u32 level);
 /// f(a), whose entries do not need one another and stay a batch: on a device of several parts with
 /// the first half of the entries on some of them and the second half on the others. By itself where
 /// the device, the batch or the relinearisation key for it is not so (device/apart.h).
