@@ -355,6 +355,11 @@ def test_shares_have_every_file_once_and_are_of_like_length(runner, tmp_path):
         lengths = [sum(known.get(f, usual) for f in own) for own in made]
         assert max(lengths) <= sum(lengths) / count + max(known.values())
     assert set(shares.known()) & set(files)
+    longest = max(known, key=known.__getitem__)
+    made = shares.of_folder("python/tests", 4, skipped=[longest])
+    lengths = [sum(known.get(f, usual) for f in own if f != longest) for own in made]
+    assert max(lengths) - min(lengths) <= max(t for f, t in known.items() if f != longest)
+    assert sorted(f for own in made for f in own) == sorted(files)
     assert shares.shares(["a", "b", "c", "new"], 2, {"a": 9.0, "b": 1.0, "c": 2.0}) == [
         ["a"],
         ["b", "c", "new"],

@@ -42,10 +42,12 @@ def shares(files: Iterable[str], count: int, seconds: dict[str, float]) -> list[
     return [sorted(own) for _, own in sorted(made, key=lambda m: -m[0]) if own]
 
 
-def of_folder(folder: str, count: int, root: Path = ROOT) -> list[list[str]]:
-    """The test files below a folder of the repository."""
+def of_folder(folder: str, count: int, root: Path = ROOT, skipped: Iterable[str] = ()) -> list[list[str]]:
+    """The test files below a folder of the repository. `skipped`: beginnings of paths of such as are skipped
+    here, which takes no time."""
     files = [f.relative_to(root).as_posix() for f in (root / folder).rglob("test_*.py")]
-    return shares(files, count, known())
+    here = {file: 0.0 if file.startswith(tuple(skipped)) else took for file, took in known().items()}
+    return shares(files, count, here)
 
 
 def measured(reports: Iterable[Path], root: Path = ROOT) -> dict[str, float]:

@@ -216,7 +216,10 @@ def _python(expression: str, extra: dict[str, str]) -> list[Lane]:
     """The Python tests: at once where pytest has processes of its own or few are asked for, else in shares,
     so that no core waits while another has the rest of them."""
     whole: list[list[str]] = [["python/tests", *(["-k", expression] if expression else [])]]
-    parts = whole if expression or pytests.workers() else shares.of_folder("python/tests", SHARES)
+    parts = whole
+    if not expression and not pytests.workers():
+        skipped = [extras.FILES[name] for name in extras.missing() if name in extras.FILES]
+        parts = shares.of_folder("python/tests", SHARES, skipped=skipped)
 
     def lane(number: int, arguments: list[str], own: Counts) -> None:
         part = f", {number} of {len(parts)}" if len(parts) > 1 else ""
