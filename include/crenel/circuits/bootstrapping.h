@@ -153,7 +153,7 @@ struct BootstrapReport {
   bool real_symmetry = false;   ///< BootstrapSavings: that it is used
   /// Primes of a ciphertext at levels.raised and at levels.eval_mod; without short_raise.
   u32 raised_limbs = 0, eval_mod_limbs = 0, full_raised_limbs = 0, full_eval_mod_limbs = 0;
-  /// Groups of the device's parts of which each has one of EvalMod's two vectors, of one ciphertext,
+  /// Groups of the device's parts of which each has one of EvalMod's two vectors (of a ciphertext),
   /// by the keys at hand or by such as they would share; 1: parts have limbs of all there are.
   u32 eval_mod_groups = 1;
   u64 slots = 0;       ///< of the ciphertexts that it takes
