@@ -219,7 +219,6 @@ PLAIN = (
 )
 # Numbers of launches that are no rung, and why.
 NOT_PLAIN = {
-    "spread_tiles": "of devices of several GPUs alone",
     "conversion_outputs": "a bound on what conversion_shape chooses, which is a switch",
     "conversion_granule": "whole steps are the plain value and the one it begins with",
     "conversion_pairs": "of clusters, which GPUs before compute capability 9.0 have not",

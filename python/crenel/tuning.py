@@ -263,7 +263,6 @@ def candidates(defaults: Mapping[str, int]) -> Iterator[tuple[str, list[int | bo
     yield "conversion_pairs", [0, 1]
     yield "passes_early", [0, 1, 2]
     yield "discard_read", [0, 1]
-    yield "spread_tiles", [0, 1, 2]
     yield "conversion_start", [0, 4, 8, 16, 32]
     yield "sums_walk", [0]
     yield "switch_rows", [16, 32, 64, 128, 256]

@@ -15,11 +15,11 @@ from crenel.tuning import Choice, Tuning, set_tuning, tunables, tuning_of
 DEFAULTS = {"part_bytes": 60 << 20, "row_polys": 4, "row_blocks": 2112, "conversion_start": 8}
 DEFAULTS |= {"conversion_outputs": 64, "sums_walk": 1, "folded_matrices": 4, "conversion_early": 1}
 DEFAULTS |= {"conversion_granule": 8, "conversion_pairs": 1, "passes_early": 1}
-DEFAULTS |= {"discard_read": 1, "spread_tiles": 0}
+DEFAULTS |= {"discard_read": 1}
 DEFAULTS |= {"switch_rows": 64, "switch_blocks": 4}
 # since files were first written
 ADDED = ("sums_walk", "folded_matrices", "conversion_early", "conversion_granule", "conversion_pairs")
-ADDED += ("passes_early", "discard_read", "spread_tiles")
+ADDED += ("passes_early", "discard_read")
 BEFORE = {name: value for name, value in DEFAULTS.items() if name not in ADDED}
 
 

@@ -93,22 +93,18 @@ void spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32
 }
 
 void begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
-                   const SourcesOf& of, u32 tiles) {
-  cuda_begin_sources(kernels, stream, workspace, of, tiles);
+                   const SourcesOf& of) {
+  cuda_begin_sources(kernels, stream, workspace, of);
 }
 
 void spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
                     const Prepared<rns::BaseConversion>& scales, std::span<const u32> position,
-                    std::span<const SpreadTarget> targets, const Meeting& meeting, u32 tiles) {
-  cuda_spread_sources(kernels, stream, workspace, scales, position, targets, meeting, tiles);
+                    std::span<const SpreadTarget> targets, const Meeting& meeting) {
+  cuda_spread_sources(kernels, stream, workspace, scales, position, targets, meeting);
 }
 
 bool can_spread_sources(const PolyKernels& kernels, const Stream& stream, const SourcesOf& of) {
   return !on_host(stream.device()) && cuda_can_spread_sources(kernels, of);
-}
-
-u32 wanted_tiles(Stream& stream, const DeviceTable* conversions, u32 log_n) {
-  return on_host(stream.device()) ? 0 : cuda_wanted_tiles(stream, conversions, log_n);
 }
 
 // Operations of the host are done when they return: nobody waits.

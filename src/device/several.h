@@ -82,25 +82,20 @@ void cuda_spread(Stream& stream, const PolyView<const u32>& from, std::span<cons
 
 /// PolyKernels::sources() in two steps, for what can_spread_sources(): all but their last pass,
 /// into `workspace` of their shape and limbs, and that pass, which stores them to the targets as
-/// spread() does, with a meeting. The second step allocates nothing and loads no kernel. `tiles`: of
-/// both the same, what wanted_tiles() says of all that go on from them; 0: limb by limb.
+/// spread() does, with a meeting. The second step allocates nothing and loads no kernel.
 void begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
-                   const SourcesOf& of, u32 tiles);
+                   const SourcesOf& of);
 void spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
                     const Prepared<rns::BaseConversion>& scales, std::span<const u32> position,
-                    std::span<const SpreadTarget> targets, const Meeting& meeting, u32 tiles);
+                    std::span<const SpreadTarget> targets, const Meeting& meeting);
 bool can_spread_sources(const PolyKernels& kernels, const Stream& stream, const SourcesOf& of);
-/// How what goes on from sources by this table, a ModUp's or a division's, wants them: in tiles, as
-/// Tunable::spread_tiles says, or 0, limb by limb. Null is a table of no conversion.
-u32 wanted_tiles(Stream& stream, const DeviceTable* conversions, u32 log_n);
 /// The same of kernels of CUDA.
 void cuda_begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
-                        const SourcesOf& of, u32 tiles);
+                        const SourcesOf& of);
 void cuda_spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
                          const Prepared<rns::BaseConversion>& scales, std::span<const u32> position,
-                         std::span<const SpreadTarget> targets, const Meeting& meeting, u32 tiles);
+                         std::span<const SpreadTarget> targets, const Meeting& meeting);
 bool cuda_can_spread_sources(const PolyKernels& kernels, const SourcesOf& of);
-u32 cuda_wanted_tiles(Stream& stream, const DeviceTable* conversions, u32 log_n);
 
 /// Whether spread() takes a meeting of these streams: kernels of each reach the memory of all.
 bool can_meet(std::span<const std::shared_ptr<Stream>> streams);

@@ -46,10 +46,6 @@ constexpr TunableInfo kInfos[kTunables] = {
      0, 2},
     {"discard_read",
      "1: what a launch is the last one to read leaves the cache without a way to the memory", 0, 1},
-    {"spread_tiles",
-     "1: sources of conversions that several GPUs exchange go to them as tiles, which a block of a "
-     "conversion brings in one piece; 2: each by one copy",
-     0, 2},
     {"switch_rows",
      "ciphertexts from which a TFHE key switch of sets of one secret bit a step is tiled", 1,
      u64(1) << 30},

@@ -254,11 +254,6 @@ inline void copy_to_both(void* to, const void* from, u32 bytes, u64& arrivals) {
     copy_whole(cluster_peer(static_cast<u8*>(to), rank), from, bytes,
                *cluster_peer(&arrivals, rank));
 }
-inline void publish_shared() {}
-inline void copy_out(u32* to, const u32* from, u32 bytes) {
-  test::HostBlocks::current().copy(to, from, bytes);
-}
-inline void wait_for_copies_out() { test::HostBlocks::current().wait_for_all(); }
 // Of threads that all wait once.
 inline void wait_for_bytes(u64& arrivals) {
   cluster_sync();

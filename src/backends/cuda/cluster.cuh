@@ -98,28 +98,6 @@ __device__ __forceinline__ void wait_for_bytes(Arrivals& arrivals) {
       : "memory");
 }
 #endif
-// What this thread wrote to shared memory is what copies out of it read, after a barrier.
-__device__ __forceinline__ void publish_shared() {
-#if CRENEL_CLUSTERS
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-#endif
-}
-// From shared memory in the background, for one thread: multiples of 16 bytes, from and to multiples
-// of 16, also to another GPU.
-__device__ __forceinline__ void copy_out(u32* to, const u32* from, u32 bytes) {
-#if CRENEL_CLUSTERS
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
-                   __cvta_generic_to_global(to)),
-               "r"(shared_address(from)), "r"(bytes)
-               : "memory");
-#endif
-}
-// What this thread copies out is there, for whoever it tells.
-__device__ __forceinline__ void wait_for_copies_out() {
-#if CRENEL_CLUSTERS
-  asm volatile("cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group 0;" ::: "memory");
-#endif
-}
 #endif
 
 }  // namespace crenel::backend::cuda

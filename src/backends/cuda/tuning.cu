@@ -26,7 +26,6 @@ device::Tuning default_tuning(const GpuModel& model) {
   set(Tunable::conversion_pairs, model.compute_major == kClusterMajor ? kConversionPairs : 0);
   set(Tunable::passes_early, overlap ? kPassesEarly : 0);
   set(Tunable::discard_read, kDiscardRead);
-  set(Tunable::spread_tiles, kSpreadTiles);
   set(Tunable::switch_rows, torus::kTiledSwitchRows);
   set(Tunable::switch_blocks, torus::kSwitchBlocksEach);
   return t;

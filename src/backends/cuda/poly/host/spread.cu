@@ -4,7 +4,6 @@
 
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/peers.h"
-#include "backends/cuda/poly/host/convert_columns.h"
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/host/product_passes.h"
@@ -86,31 +85,19 @@ SpreadArgs spread_args(device::Stream& stream, const ring::PolyView<const u32>& 
   return args;
 }
 
-// Tiled from kMinFusedLogN on, before which no conversion takes tiles: 1 or 2, as
-// Tunable::spread_tiles.
-template <u32 LogN>
-auto* last_pass_kernel(u32 tiles) {
-  if constexpr (LogN >= kMinFusedLogN) {
-    if (tiles == 1) return column_inverse_spread_tiles<LogN, false>;
-    if (tiles == 2) return column_inverse_spread_tiles<LogN, true>;
-  }
-  return column_inverse_spread<LogN>;
-}
-
 template <u32 LogN>
 void last_pass(device::Stream& stream, const TransformArgs& args, u32 limbs,
-               const InverseScale* scales, const SpreadArgs& spread, u32 tiles) {
+               const InverseScale* scales, const SpreadArgs& spread) {
   if constexpr (LogN < kMaxLogN)
-    if (args.log_n != LogN) return last_pass<LogN + 1>(stream, args, limbs, scales, spread, tiles);
+    if (args.log_n != LogN) return last_pass<LogN + 1>(stream, args, limbs, scales, spread);
   constexpr u32 Bits = kColumnBits<LogN>;
-  const u32 columns = tiles ? kTileColumns<Bits> : kSpreadColumns<Bits>;
-  const u32 threads = tiles ? kColumnThreads<Bits> : kSpreadThreads<Bits>;
   const auto cost = [&] {
-    return traffic::column_pass("column_inverse_spread", args, limbs, no_limbs(), columns);
+    return traffic::column_pass("column_inverse_spread", args, limbs, no_limbs(),
+                                kSpreadColumns<Bits>);
   };
-  launch(stream, cost, last_pass_kernel<LogN>(tiles),
-         dim3((1u << (LogN - Bits)) / columns, args.polys, limbs), threads, 0, args, scales,
-         spread);
+  launch(stream, cost, column_inverse_spread<LogN>,
+         dim3((1u << (LogN - Bits)) / kSpreadColumns<Bits>, args.polys, limbs),
+         kSpreadThreads<Bits>, 0, args, scales, spread);
 }
 
 // The driver then waits for each launch: the first part would wait for ever for those after it.
@@ -125,8 +112,7 @@ void load_kernels() {
   cudaFuncAttributes attributes;
   if constexpr (LogN == kMinFastLogN)
     CRENEL_CUDA_TRY(cudaFuncGetAttributes(&attributes, spread_limbs));
-  for (const u32 tiles : {0, 1, 2})
-    CRENEL_CUDA_TRY(cudaFuncGetAttributes(&attributes, last_pass_kernel<LogN>(tiles)));
+  CRENEL_CUDA_TRY(cudaFuncGetAttributes(&attributes, column_inverse_spread<LogN>));
   if constexpr (LogN < kMaxLogN) load_kernels<LogN + 1>();
 }
 
@@ -164,34 +150,25 @@ bool cuda_can_spread_sources(const PolyKernels& kernels, const SourcesOf& of) {
 }
 
 void cuda_begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
-                        const SourcesOf& of, u32 tiles) {
+                        const SourcesOf& of) {
   using namespace crenel::backend::cuda;
   const RingTables& tables = static_cast<const CudaPolyKernels&>(kernels).tables();
-  TransformArgs args =
+  const TransformArgs args =
       transform_args(tables, false, poly(workspace), first_rows(of), workspace.limbs);
-  args.log_blocked = tiles != 0 ? log_block_columns(args.log_n) : 0;
   launch_row_inverse(stream, args, workspace.limbs.size(), rows_of(kernels.ring(), of));
 }
 
 void cuda_spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
                          const Prepared<rns::BaseConversion>& scales, std::span<const u32> position,
-                         std::span<const SpreadTarget> targets, const Meeting& meeting, u32 tiles) {
+                         std::span<const SpreadTarget> targets, const Meeting& meeting) {
   using namespace crenel::backend::cuda;
   const RingTables& tables = static_cast<const CudaPolyKernels&>(kernels).tables();
   TransformArgs args =
       transform_args(tables, false, poly(workspace), workspace.shape, workspace.limbs);
   args.early = starts_conversion_early(stream);
-  args.log_blocked = tiles != 0 ? log_block_columns(args.log_n) : 0;
   last_pass<kMinFastLogN>(stream, in_place(args), workspace.limbs.size(),
                           scales.on_device<ConversionTables>().inverse,
-                          spread_args(stream, workspace, position, targets, &meeting), tiles);
-}
-
-u32 cuda_wanted_tiles(Stream& stream, const DeviceTable* conversions, u32 log_n) {
-  using namespace crenel::backend::cuda;
-  const auto* tables = dynamic_cast<const ConversionTables*>(conversions);
-  if (tables == nullptr || !takes_tiles(stream, *tables, log_n)) return 0;
-  return static_cast<u32>(cuda_stream(stream).tuned(Tunable::spread_tiles));
+                          spread_args(stream, workspace, position, targets, &meeting));
 }
 
 bool cuda_can_meet(std::span<const std::shared_ptr<Stream>> streams) {

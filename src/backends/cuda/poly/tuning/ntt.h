@@ -88,9 +88,6 @@ inline constexpr u32 kPassesEarly = 1;
 /// Whether rows that nobody will read again leave L2 without being written back
 /// (Tunable::discard_read). dev/kernels/README.md, b43.
 inline constexpr u32 kDiscardRead = 1;
-/// Whether sources that GPUs exchange go as tiles of the conversion (Tunable::spread_tiles): not
-/// measured yet.
-inline constexpr u32 kSpreadTiles = 0;
 /// Warps of a multiprocessor that such passes need to fill it: those of its resident blocks.
 inline constexpr u32 kRowWarpsPerSm = kNttBlocksPerSm * 8, kSwitchWarpsPerSm = 16;
 
