@@ -64,7 +64,9 @@ def _what_leaves(program: Program, samples: Reals, found: Beyond) -> str:
         slots = np.stack([a.values for a in made])
         elements[number] = float(np.abs(plan.values[number].layout.unpack(slots, len(samples))).max())
 
-    program.simulate(samples, noise=False, watch=keep)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # said the first time
+        program.simulate(samples, noise=False, watch=keep)
     leave = {one.value for step in plan.steps if (one := beyond(plan, step, elements)) is not None}
     value, layout = plan.values[found.value], plan.values[found.value].layout
     reach = (
