@@ -6,21 +6,13 @@ import os
 import shutil
 from pathlib import Path
 
-from runner import env
+from runner import env, package
 from runner.shell import ROOT, run_logged
 
 BUILD = ROOT / "build" / "quick"
 TARGETS = ("unit_tests", "conformance_tests", "_crenel", "_crenel_stub")
 PROGRAMS = "^(unit|conformance)_tests$"
-SETTINGS = {
-    "CRENEL_BUILD_TESTS": "ON",
-    "CRENEL_BUILD_PYTHON": "ON",
-    "CRENEL_TEST_OPTIONS": "-O1",
-    # several files at a time, common headers once: minutes of a first build
-    "CRENEL_UNITY": "ON",
-    "CRENEL_PRECOMPILE_TESTS": "ON",
-    "CRENEL_UNITY_TESTS": "ON",
-}
+SETTINGS = {**package.TESTS, "CRENEL_BUILD_PYTHON": "ON", "CRENEL_UNITY": "ON"}
 # Of the conformance tests those that take longest.
 LONG_SUITES = ("*TorusIsa*", "TorusSchoolbook*", "TorusError*", "*HoistedSums*")
 CXX_ENVIRONMENT = {"GTEST_FILTER": "-" + ":".join(LONG_SUITES), "CRENEL_DEVICES": "cpu"}

@@ -30,14 +30,6 @@ from runner.ctests import run as _ctest
 from runner.shell import ROOT, Stop, remember, run, run_logged, say, stage, together
 
 Lane = Callable[[Counts], None]
-# The library is optimised, the tests themselves compile in two thirds of the time; their common headers once,
-# and several files at a time.
-TESTS = {
-    "CRENEL_BUILD_TESTS": "ON",
-    "CRENEL_TEST_OPTIONS": "-O1",
-    "CRENEL_PRECOMPILE_TESTS": "ON",
-    "CRENEL_UNITY_TESTS": "ON",
-}
 TIDY_SECONDS = 60
 SHARES = 4  # of the Python tests, on few cores
 SANITIZER_ENV = {
@@ -107,7 +99,7 @@ def _everything(options, total: Counts) -> None:
 
     def cxx_lane(own: Counts) -> None:
         with stage("build the C++ tests"):
-            package.build(toolchain, package.BUILD, TESTS, "tests")
+            package.build(toolchain, package.BUILD, package.TESTS, "tests")
         with stage("C++ tests"):
             _ctest(package.BUILD, options.k, extra, own)
 
@@ -251,7 +243,7 @@ def _gpu_sanitize(options, total: Counts) -> None:
     """Every C++ test program under compute-sanitizer; races and bad accesses fail it."""
     toolchain = _prepare()
     with stage("build the C++ tests"):
-        package.build(toolchain, package.BUILD, TESTS, "tests")
+        package.build(toolchain, package.BUILD, package.TESTS, "tests")
     sanitizer = env.tool("compute-sanitizer")
     entries = ctests.entries(package.BUILD)
     programs = [p for p in dict.fromkeys(p for _, p in entries) if Path(p).is_relative_to(package.BUILD)]

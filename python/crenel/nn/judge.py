@@ -4,6 +4,7 @@ holds."""
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 
@@ -40,20 +41,26 @@ def contained(program: Program, samples: Reals) -> Reals:
     Slots without an element hold zeros in front of a polynomial and its value at 0 behind it, which samples
     need not have shown. One slot that overflows spoils all: errors of coefficients are in every slot.
     """
-    plan = program.plan
+    largest, watch = _watched()
+    clear = program.simulate(samples, noise=False, watch=watch)
+    found = first_beyond(program.plan, largest)
+    if found is not None:
+        raise UnsupportedError(
+            _what_leaves(program, samples, found),
+            {"origin": program.plan.values[found.value].origin, "largest": found.reach},
+        )
+    return clear
+
+
+def _watched() -> tuple[dict[int, float], Callable[[int, list[Slots]], None]]:
+    """The largest absolute value of any slot, in bounds, by the values' numbers, and the watch of a
+    simulation that enters them."""
     largest = {0: 1.0}
 
     def keep(number: int, made: list[Slots]) -> None:
         largest[number] = max(float(np.abs(a.values).max()) for a in made)
 
-    clear = program.simulate(samples, noise=False, watch=keep)
-    found = first_beyond(plan, largest)
-    if found is not None:
-        raise UnsupportedError(
-            _what_leaves(program, samples, found),
-            {"origin": plan.values[found.value].origin, "largest": found.reach},
-        )
-    return clear
+    return largest, keep
 
 
 def _what_leaves(program: Program, samples: Reals, found: Beyond) -> str:
@@ -90,14 +97,10 @@ def _what_leaves(program: Program, samples: Reals, found: Beyond) -> str:
 def steady(program: Program, samples: Reals) -> Reals:
     """The plan's result with errors. Raises UnsupportedError naming the first value that they drive out of
     range: a polynomial grows fast beyond its interval, and the next one faster."""
-    largest = {0: 1.0}
-
-    def keep(number: int, made: list[Slots]) -> None:
-        largest[number] = max(float(np.abs(a.values).max()) for a in made)
-
+    largest, watch = _watched()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # said here
-        found = program.simulate(samples, seed=0, watch=keep)
+        found = program.simulate(samples, seed=0, watch=watch)
     number = next((k for k, reach in largest.items() if not reach <= HEADROOM), None)
     if number is not None:
         origin = program.plan.values[number].origin

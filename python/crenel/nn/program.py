@@ -151,9 +151,10 @@ class Program:
 
         slots = walk(self.plan, ops, [ops.input(part, first.level) for part in packed], seen)
         left = first_beyond(self.plan, largest)
-        outside = np.abs(found).max() > first.bound
-        if outside or left is not None:
-            number = 0 if outside or left is None else left.value
+        number = None if left is None else left.value
+        if np.abs(found).max() > first.bound:
+            number = 0
+        if number is not None:
             warnings.warn(
                 f"{self.plan.values[number].origin}: these samples leave the range that the program was "
                 "compiled for, and an encrypted run would refuse them or return nonsense",
