@@ -93,18 +93,22 @@ void spread(Stream& stream, const PolyView<const u32>& from, std::span<const u32
 }
 
 void begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
-                   const SourcesOf& of) {
-  cuda_begin_sources(kernels, stream, workspace, of);
+                   const SourcesOf& of, bool tiled) {
+  cuda_begin_sources(kernels, stream, workspace, of, tiled);
 }
 
 void spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
                     const Prepared<rns::BaseConversion>& scales, std::span<const u32> position,
-                    std::span<const SpreadTarget> targets, const Meeting& meeting) {
-  cuda_spread_sources(kernels, stream, workspace, scales, position, targets, meeting);
+                    std::span<const SpreadTarget> targets, const Meeting& meeting, bool tiled) {
+  cuda_spread_sources(kernels, stream, workspace, scales, position, targets, meeting, tiled);
 }
 
 bool can_spread_sources(const PolyKernels& kernels, const Stream& stream, const SourcesOf& of) {
   return !on_host(stream.device()) && cuda_can_spread_sources(kernels, of);
+}
+
+bool takes_tiles(Stream& stream, const DeviceTable* conversions, u32 log_n) {
+  return !on_host(stream.device()) && cuda_takes_tiles(stream, conversions, log_n);
 }
 
 // Operations of the host are done when they return: nobody waits.

@@ -82,20 +82,25 @@ void cuda_spread(Stream& stream, const PolyView<const u32>& from, std::span<cons
 
 /// PolyKernels::sources() in two steps, for what can_spread_sources(): all but their last pass,
 /// into `workspace` of their shape and limbs, and that pass, which stores them to the targets as
-/// spread() does, with a meeting. The second step allocates nothing and loads no kernel.
+/// spread() does, with a meeting. The second step allocates nothing and loads no kernel. `tiled`:
+/// the same of both, only where all that goes on from them takes_tiles().
 void begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
-                   const SourcesOf& of);
+                   const SourcesOf& of, bool tiled);
 void spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
                     const Prepared<rns::BaseConversion>& scales, std::span<const u32> position,
-                    std::span<const SpreadTarget> targets, const Meeting& meeting);
+                    std::span<const SpreadTarget> targets, const Meeting& meeting, bool tiled);
 bool can_spread_sources(const PolyKernels& kernels, const Stream& stream, const SourcesOf& of);
+/// Whether what goes on from sources by this table, a ModUp's or a division's, wants them tiled
+/// (SourcesView), not limb by limb. Null, a table of no conversion, does not.
+bool takes_tiles(Stream& stream, const DeviceTable* conversions, u32 log_n);
 /// The same of kernels of CUDA.
 void cuda_begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
-                        const SourcesOf& of);
+                        const SourcesOf& of, bool tiled);
 void cuda_spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
                          const Prepared<rns::BaseConversion>& scales, std::span<const u32> position,
-                         std::span<const SpreadTarget> targets, const Meeting& meeting);
+                         std::span<const SpreadTarget> targets, const Meeting& meeting, bool tiled);
 bool cuda_can_spread_sources(const PolyKernels& kernels, const SourcesOf& of);
+bool cuda_takes_tiles(Stream& stream, const DeviceTable* conversions, u32 log_n);
 
 /// Whether spread() takes a meeting of these streams: kernels of each reach the memory of all.
 bool can_meet(std::span<const std::shared_ptr<Stream>> streams);

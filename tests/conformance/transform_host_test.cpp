@@ -20,6 +20,7 @@ namespace crenel::backend::cuda {
 inline void fence_system() {}
 inline void store_release_system(u32*, u32) {}
 inline u32 load_acquire_system(const u32* p) { return *p; }
+inline void fence_background() {}
 inline u64 global_nanoseconds() { return 0; }
 }  // namespace crenel::backend::cuda
 static void __trap() { std::abort(); }
@@ -180,7 +181,7 @@ void expect_forward(u32 components, u32 batch, u32 count, Rng& rng) {
 template <u32 LogN>
 void expect_spread(u32 components, u32 batch, u32 count, Rng& rng) {
   SCOPED_TRACE(cat("2^", LogN, ", ", count, " limbs; repeat with CRENEL_SEED=", run_seed()));
-  constexpr u32 kColumn = kColumnBits<LogN>, kTargets = 2, kRoom = 7;
+  constexpr u32 kColumn = kColumnBits<LogN>, kRow = kRowBits<LogN>, kTargets = 2, kRoom = 7;
   auto reference = make_context(device::make_ref_device(), LogN, mixed_primes(LogN, 4));
   const Tables tables(*reference.ring, rng);
   const PolyShape shape{LogN, components, batch};
@@ -206,20 +207,44 @@ void expect_spread(u32 components, u32 batch, u32 count, Rng& rng) {
     rooms[t].assign(shape.polys() * component, 0);
     spread.to[t] = {rooms[t].data(), component, components * component};
   }
-  launch_blocks(
-      [&](const TransformArgs& a) { column_inverse_spread<LogN>(a, scales.data(), spread); },
-      {(1u << kRowBits<LogN>) / kSpreadColumns<kColumn>, args.polys, count}, 1,
-      kSpreadThreads<kColumn>, args);
-  EXPECT_EQ(words[kTurnWord], 1u);
-  EXPECT_EQ(words[kDoneWord], 0u);
-  for (u32 t = 0; t < kTargets; ++t)
+  u32 turns = 0;
+  const auto expect = [&](const auto& kernel, u32 columns, const TransformArgs& of,
+                          const auto& place) {
+    launch_blocks(kernel, {(1u << kRow) / columns, args.polys, count}, 1, (columns << kColumn) / 16,
+                  of);
+    EXPECT_EQ(words[kTurnWord], ++turns);
+    EXPECT_EQ(words[kDoneWord], 0u);
+    std::vector<u32> found(u64(1) << LogN);
+    for (u32 t = 0; t < kTargets; ++t)
+      for (u32 p = 0; p < shape.polys(); ++p)
+        for (u32 l = 0; l < count; ++l) {
+          u32* from = rooms[t].data() + p * component + (u64(spread.position.at[l]) << LogN);
+          for (u32 i = 0; i < found.size(); ++i) found[i] = std::exchange(from[place(i)], 0);
+          EXPECT_EQ(std::memcmp(found.data(), out.host().limb(p / components, p % components, l),
+                                sizeof(u32) << LogN),
+                    0)
+              << "turn " << turns << " target " << t << " polynomial " << p << " limb " << l;
+        }
+  };
+  expect([&](const TransformArgs& a) { column_inverse_spread<LogN>(a, scales.data(), spread); },
+         kSpreadColumns<kColumn>, args, [](u32 i) { return i; });
+  if constexpr (LogN >= kMinFusedLogN) {
+    const auto tiles = [&](const TransformArgs& a) {
+      column_inverse_spread_tiles<LogN>(a, scales.data(), spread);
+    };
+    const auto at = [](u32 i) { return TiledSources<LogN>::at(i >> kRow, i % (1u << kRow)); };
+    expect(tiles, kTileColumns<kColumn>, args, at);
+    auto blocked = in;
+    TransformArgs from = arguments(tables, out.host(), blocked.host());
+    from.log_blocked = log_block_columns(LogN);
     for (u32 p = 0; p < shape.polys(); ++p)
       for (u32 l = 0; l < count; ++l)
-        EXPECT_EQ(
-            std::memcmp(rooms[t].data() + p * component + (u64(spread.position.at[l]) << LogN),
-                        out.host().limb(p / components, p % components, l), sizeof(u32) << LogN),
-            0)
-            << "target " << t << " polynomial " << p << " limb " << l;
+        for (u32 i = 0; i < 1u << LogN; ++i)
+          blocked.host().limb(p / components, p % components,
+                              l)[blocked_place(from.log_blocked, i >> kRow, i % (1u << kRow))] =
+              in.host().limb(p / components, p % components, l)[i];
+    expect(tiles, kTileColumns<kColumn>, from, at);
+  }
 }
 
 // The pass over rows leaves what it leaves otherwise where blocked_place() says, that over columns
@@ -290,7 +315,10 @@ TEST(TransformOnHost, SpreadsWhatThePassMakes) {
   expect_spread<10>(2, 1, 3, rng);
   expect_spread<11>(1, 2, 2, rng);
   expect_spread<13>(1, 1, 1, rng);
+  expect_spread<14>(1, 1, 2, rng);
+  expect_spread<15>(2, 1, 1, rng);
   expect_spread<16>(1, 1, 1, rng);  // in tiles wider than those of the plain pass
+  expect_spread<17>(1, 1, 1, rng);
 }
 
 TEST(TransformOnHost, ForwardHasTheBitsOfRef) {

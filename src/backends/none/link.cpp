@@ -11,17 +11,21 @@ void cuda_spread(Stream&, const PolyView<const u32>&, std::span<const u32>,
   throw DeviceError(cuda_missing_reason());
 }
 
-void cuda_begin_sources(PolyKernels&, Stream&, const PolyView<u32>&, const SourcesOf&) {
+void cuda_begin_sources(PolyKernels&, Stream&, const PolyView<u32>&, const SourcesOf&, bool) {
   throw DeviceError(cuda_missing_reason());
 }
 
 void cuda_spread_sources(PolyKernels&, Stream&, const PolyView<u32>&,
                          const Prepared<rns::BaseConversion>&, std::span<const u32>,
-                         std::span<const SpreadTarget>, const Meeting&) {
+                         std::span<const SpreadTarget>, const Meeting&, bool) {
   throw DeviceError(cuda_missing_reason());
 }
 
 bool cuda_can_spread_sources(const PolyKernels&, const SourcesOf&) {
+  throw DeviceError(cuda_missing_reason());
+}
+
+bool cuda_takes_tiles(Stream&, const DeviceTable*, u32) {
   throw DeviceError(cuda_missing_reason());
 }
 

@@ -325,14 +325,18 @@ void PolyKernels::sources(Stream& stream, const View& out, const SourcesOf& of,
   do_sources(stream, out, of, scales);
 }
 
-void PolyKernels::mod_up_from(Stream& stream, const View& out, const ConstView& sources,
+void SourcesView::expect_limbs() const {
+  if (tiled) throw StateError("sources in tiles, expected limb by limb");
+}
+
+void PolyKernels::mod_up_from(Stream& stream, const View& out, const SourcesView& sources,
                               const ConstView& own, const Prepared<rns::ModUp>& table) {
   watch::point();
   checks::mod_up_from(ring(), out, sources, own, table);
   do_mod_up_from(stream, out, sources, own, table);
 }
 
-void PolyKernels::key_switch_from(Stream& stream, const View& out, const ConstView& sources,
+void PolyKernels::key_switch_from(Stream& stream, const View& out, const SourcesView& sources,
                                   const ConstView& own, const Prepared<rns::ModUp>& table,
                                   const Key& key, u32 first_digit, const ConstView* addend,
                                   const Scalars* factor) {
@@ -341,9 +345,10 @@ void PolyKernels::key_switch_from(Stream& stream, const View& out, const ConstVi
   do_key_switch_from(stream, out, sources, own, table, key, first_digit, addend, factor);
 }
 
-void PolyKernels::key_switch_rotated_from(Stream& stream, const View& out, const ConstView& sources,
-                                          const ConstView& own, const Prepared<rns::ModUp>& table,
-                                          const Key& key, u32 first_digit, u64 element, bool add,
+void PolyKernels::key_switch_rotated_from(Stream& stream, const View& out,
+                                          const SourcesView& sources, const ConstView& own,
+                                          const Prepared<rns::ModUp>& table, const Key& key,
+                                          u32 first_digit, u64 element, bool add,
                                           const ConstView* addend, const Scalars* factor) {
   watch::point();
   checks::key_switch_rotated_from(ring(), out, sources, own, table, key, first_digit, element,
@@ -352,17 +357,17 @@ void PolyKernels::key_switch_rotated_from(Stream& stream, const View& out, const
                              addend, factor);
 }
 
-void PolyKernels::key_switch_product_from(Stream& stream, const View& out, const ConstView& sources,
-                                          const ConstView& a, const ConstView& b,
-                                          const Prepared<rns::ModUp>& table, const Key& key,
-                                          u32 first_digit, const Scalars& lift,
+void PolyKernels::key_switch_product_from(Stream& stream, const View& out,
+                                          const SourcesView& sources, const ConstView& a,
+                                          const ConstView& b, const Prepared<rns::ModUp>& table,
+                                          const Key& key, u32 first_digit, const Scalars& lift,
                                           const ProductSum& sum) {
   watch::point();
   checks::key_switch_product_from(ring(), out, sources, a, b, table, key, first_digit, sum);
   do_key_switch_product_from(stream, out, sources, a, b, table, key, first_digit, lift, sum);
 }
 
-void PolyKernels::divide_from(Stream& stream, const View& out, const ConstView& sources,
+void PolyKernels::divide_from(Stream& stream, const View& out, const SourcesView& sources,
                               const ConstView& x, const Prepared<rns::Divide>& table,
                               const ConstView* addend) {
   watch::point();

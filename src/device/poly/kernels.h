@@ -112,6 +112,17 @@ struct SourcesOf {
   }
 };
 
+/// Sources of a base conversion, as sources() leaves them or spread_sources() does (several.h).
+struct SourcesView : PolyView<const u32> {
+  bool tiled = false;  ///< not limb by limb, but as the backend's conversions bring them
+
+  template <class Word>
+  SourcesView(const PolyView<Word>& view, bool in_tiles = false)  // NOLINT: implicit on purpose
+      : PolyView<const u32>(view), tiled(in_tiles) {}
+  /// StateError where they are tiled.
+  void expect_limbs() const;
+};
+
 /// A key switch of whose result only a division is wanted: key_switch_product of `in` and `other`
 /// where there is one, with the lift `factor`; else key_switch_rotated of `in`, added to nothing,
 /// or with element 1 key_switch_extended.
@@ -280,27 +291,27 @@ class PolyKernels {
                const Prepared<rns::BaseConversion>& scales);
   /// mod_up of the sources table.input (coeff, of `sources`), where `own` (eval) holds those of
   /// them that table.output has: any order of the sources inside a digit, any limbs of the output.
-  void mod_up_from(Stream& stream, const View& out, const ConstView& sources, const ConstView& own,
-                   const Prepared<rns::ModUp>& table);
+  void mod_up_from(Stream& stream, const View& out, const SourcesView& sources,
+                   const ConstView& own, const Prepared<rns::ModUp>& table);
   /// key_switch_extended likewise; the addend has the leading limbs of out.
-  void key_switch_from(Stream& stream, const View& out, const ConstView& sources,
+  void key_switch_from(Stream& stream, const View& out, const SourcesView& sources,
                        const ConstView& own, const Prepared<rns::ModUp>& table, const Key& key,
                        u32 first_digit, const ConstView* addend = nullptr,
                        const Scalars* factor = nullptr);
   /// key_switch_rotated likewise.
-  void key_switch_rotated_from(Stream& stream, const View& out, const ConstView& sources,
+  void key_switch_rotated_from(Stream& stream, const View& out, const SourcesView& sources,
                                const ConstView& own, const Prepared<rns::ModUp>& table,
                                const Key& key, u32 first_digit, u64 element, bool add,
                                const ConstView* addend = nullptr, const Scalars* factor = nullptr);
   /// key_switch_product likewise, of the sources of its third component: a, b and the addends have
   /// the leading limbs of out.
-  void key_switch_product_from(Stream& stream, const View& out, const ConstView& sources,
+  void key_switch_product_from(Stream& stream, const View& out, const SourcesView& sources,
                                const ConstView& a, const ConstView& b,
                                const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
                                const Scalars& lift, const ProductSum& sum = {});
   /// divide with the sources table.dropped; x (eval) holds the limbs of the input that table.output
   /// has, and any others.
-  void divide_from(Stream& stream, const View& out, const ConstView& sources, const ConstView& x,
+  void divide_from(Stream& stream, const View& out, const SourcesView& sources, const ConstView& x,
                    const Prepared<rns::Divide>& table, const ConstView* addend = nullptr);
 
   // ---- hoisted
@@ -382,20 +393,21 @@ class PolyKernels {
                                      const ConstView* addend);
   virtual void do_sources(Stream& stream, View out, const SourcesOf& of,
                           const Prepared<rns::BaseConversion>& scales);
-  virtual void do_mod_up_from(Stream& stream, View out, ConstView sources, ConstView own,
+  virtual void do_mod_up_from(Stream& stream, View out, SourcesView sources, ConstView own,
                               const Prepared<rns::ModUp>& table);
-  virtual void do_key_switch_from(Stream& stream, View out, ConstView sources, ConstView own,
+  virtual void do_key_switch_from(Stream& stream, View out, SourcesView sources, ConstView own,
                                   const Prepared<rns::ModUp>& table, const Key& key,
                                   u32 first_digit, const ConstView* addend, const Scalars* factor);
-  virtual void do_key_switch_rotated_from(Stream& stream, View out, ConstView sources,
+  virtual void do_key_switch_rotated_from(Stream& stream, View out, SourcesView sources,
                                           ConstView own, const Prepared<rns::ModUp>& table,
                                           const Key& key, u32 first_digit, u64 element, bool add,
                                           const ConstView* addend, const Scalars* factor);
-  virtual void do_key_switch_product_from(Stream& stream, View out, ConstView sources, ConstView a,
-                                          ConstView b, const Prepared<rns::ModUp>& table,
-                                          const Key& key, u32 first_digit, const Scalars& lift,
+  virtual void do_key_switch_product_from(Stream& stream, View out, SourcesView sources,
+                                          ConstView a, ConstView b,
+                                          const Prepared<rns::ModUp>& table, const Key& key,
+                                          u32 first_digit, const Scalars& lift,
                                           const ProductSum& sum);
-  virtual void do_divide_from(Stream& stream, View out, ConstView sources, ConstView x,
+  virtual void do_divide_from(Stream& stream, View out, SourcesView sources, ConstView x,
                               const Prepared<rns::Divide>& table, const ConstView* addend);
   virtual void do_hoisted_rotate_sum(Stream& stream, View out, ConstView digits, ConstView b,
                                      ConstView a, std::span<const Key> keys,

@@ -117,14 +117,15 @@ class SplitPolyKernels final : public device::PolyKernels {
   struct Sources {
     std::optional<Exchange> exchange;  ///< none where a part is a group by itself
     std::vector<ConstView> of_part = {};
-    const ConstView& operator[](u32 part) const { return of_part[part]; }
+    bool tiled = false;
+    device::SourcesView operator[](u32 part) const { return {of_part[part], tiled}; }
   };
   /// The limbs `order` of `in`, in that order, on every part that keeps some of `users`.
   Sources gathered(Stream& stream, const ConstView& in, const LimbSet& order, const LimbSet& users);
-  /// The same of what `of` says, of at most one addend, as sources of a base conversion.
-  Sources gathered_sources(Stream& stream, const device::SourcesOf& of, const LimbSet& order,
-                           const LimbSet& users,
-                           const std::vector<Prepared<rns::BaseConversion>>& scales);
+  /// The same of what `of` says, of at most one addend, as sources for `tables`.
+  template <class Table>
+  Sources gathered_sources(Stream& stream, const device::SourcesOf& of,
+                           const SplitShare<Table>& tables, const LimbSet& users);
   /// What an operation has of a table on this layout.
   template <class Table>
   void deal(const Table& table, const Layout& layout, SplitShare<Table>& share);

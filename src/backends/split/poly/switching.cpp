@@ -9,7 +9,6 @@ using device::ProductSum;
 using device::SourcesOf;
 using device::SwitchOf;
 using device::compose::Temporary;
-using Conversions = std::vector<Prepared<rns::BaseConversion>>;
 using ConstView = ring::PolyView<const u32>;
 
 // A view without limbs is one nevertheless, not the null that says that there is none.
@@ -63,27 +62,32 @@ SplitPolyKernels::Sources SplitPolyKernels::gathered(Stream& stream, const Const
 }
 
 // All but the last pass of every part is queued before any part waits for the others.
+template <class Table>
 SplitPolyKernels::Sources SplitPolyKernels::gathered_sources(Stream& stream, const SourcesOf& of,
-                                                             const LimbSet& order,
-                                                             const LimbSet& users,
-                                                             const Conversions& scales) {
+                                                             const SplitShare<Table>& tables,
+                                                             const LimbSet& users) {
   SplitStream& split = split_stream(stream);
   const Blocks& at = split.blocks();
   const Layout layout = at.layout(of.in);
   PolyShape shape = of.shape();
   Sources found;
-  found.exchange.emplace(split, split.rooms(), layout, shape, order);
+  found.exchange.emplace(split, split.rooms(), layout, shape, tables.order);
   shape.batch /= layout.groups;
   const bool together = found.exchange->by_transforms() &&
                         device::can_spread_sources(*kernels_[0], split.part(0), of);
+  found.tiled = together;  // where all that read them take tiles
+  each(stream, layout, users, [&](u32 p, PolyKernels&, Stream& part) {
+    found.tiled =
+        found.tiled && device::takes_tiles(part, tables.parts[p].device.get(), shape.log_n);
+  });
   std::vector<Temporary> transformed;  // until all is queued
   std::vector<View> workspace(parts(), View(nullptr, shape, {}, Domain::coeff));
-  each(stream, layout, order, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    transformed.emplace_back(part, shape, scales[p]->source, Domain::coeff);
+  each(stream, layout, tables.order, [&](u32 p, PolyKernels& kernels, Stream& part) {
+    transformed.emplace_back(part, shape, tables.scales[p]->source, Domain::coeff);
     workspace[p] = transformed.back().view();
     const auto make = [&](const SourcesOf& mine) {
-      if (together) return device::begin_sources(kernels, part, workspace[p], mine);
-      kernels.sources(part, workspace[p], mine, scales[p]);
+      if (together) return device::begin_sources(kernels, part, workspace[p], mine, found.tiled);
+      kernels.sources(part, workspace[p], mine, tables.scales[p]);
     };
     const ConstView in = at.local(p, of.in);
     if (!of.product()) return make(in);
@@ -94,8 +98,8 @@ SplitPolyKernels::Sources SplitPolyKernels::gathered_sources(Stream& stream, con
   Exchange::Store store;
   if (together)
     store = [&](u32 p, auto position, auto targets, const device::Meeting& meeting) {
-      device::spread_sources(*kernels_[p], split.part(p), workspace[p], scales[p], position,
-                             targets, meeting);
+      device::spread_sources(*kernels_[p], split.part(p), workspace[p], tables.scales[p], position,
+                             targets, meeting, found.tiled);
     };
   found.exchange->spread(found.of_part, users, store);
   for (u32 p = 0; p < parts(); ++p) found.of_part[p] = (*found.exchange)[p];
@@ -133,7 +137,7 @@ void SplitPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
     return each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
       kernels.mod_up(part, at.local(p, out), at.local(p, in), split.parts[p]);
     });
-  const auto sources = gathered_sources(stream, in, split.order, out.limbs, split.scales);
+  const auto sources = gathered_sources(stream, in, split, out.limbs);
   each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     const View to = at.local(p, out);
     kernels.mod_up_from(part, to, sources[p], present(at.local(p, in), to), split.parts[p]);
@@ -166,7 +170,7 @@ void SplitPolyKernels::do_key_switch_extended(Stream& stream, View out, ConstVie
                                     own(split, layout, p, key), first_digit, added, mine);
       });
     });
-  const auto sources = gathered_sources(stream, in, tables.order, out.limbs, tables.scales);
+  const auto sources = gathered_sources(stream, in, tables, out.limbs);
   each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     const View to = at.local(p, out);
     with_own(at, p, addend, factor, [&](const ConstView* added, const Scalars* mine) {
@@ -192,7 +196,7 @@ void SplitPolyKernels::do_key_switch_rotated(Stream& stream, View out, ConstView
                                    mine);
       });
     });
-  const auto sources = gathered_sources(stream, in, tables.order, out.limbs, tables.scales);
+  const auto sources = gathered_sources(stream, in, tables, out.limbs);
   each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     const View to = at.local(p, out);
     with_own(at, p, addend, factor, [&](const ConstView* added, const Scalars* mine) {
@@ -220,8 +224,7 @@ void SplitPolyKernels::do_key_switch_product(Stream& stream, View out, ConstView
                                      own(layout, p, lift, a.limbs), mine);
         });
       });
-    const auto sources =
-        gathered_sources(stream, SourcesOf(a, b, sum), tables.order, out.limbs, tables.scales);
+    const auto sources = gathered_sources(stream, SourcesOf(a, b, sum), tables, out.limbs);
     each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
       const View to = at.local(p, out);
       const ConstView x = present(at.local(p, a), to), y = present(at.local(p, b), to);
@@ -248,7 +251,7 @@ void SplitPolyKernels::do_divide(Stream& stream, View out, ConstView in,
       kernels.divide(part, at.local(p, out), at.local(p, in), split.parts[p],
                      addend != nullptr ? &added : nullptr);
     });
-  const auto sources = gathered_sources(stream, in, split.order, out.limbs, split.scales);
+  const auto sources = gathered_sources(stream, in, split, out.limbs);
   each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
     const View to = at.local(p, out);
     const ConstView added = addend != nullptr ? at.local(p, *addend) : ConstView();

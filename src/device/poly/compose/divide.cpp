@@ -27,8 +27,9 @@ void PolyKernels::do_divide(Stream& stream, View out, ConstView in,
   PolyKernels::do_divide_from(stream, out, dropped.view(), in, table, addend);
 }
 
-void PolyKernels::do_divide_from(Stream& stream, View out, ConstView sources, ConstView x,
+void PolyKernels::do_divide_from(Stream& stream, View out, SourcesView sources, ConstView x,
                                  const Prepared<rns::Divide>& table, const ConstView* addend) {
+  sources.expect_limbs();
   const u32 limbs = out.limbs.size();
   // out = -r / B, computed in place; then the kept limbs of x are added on top.
   const View remainder = compose::with_domain(out, Domain::coeff);

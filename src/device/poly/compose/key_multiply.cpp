@@ -36,7 +36,7 @@ void PolyKernels::do_key_switch_extended(Stream& stream, View out, ConstView in,
   mul_add_scalar(stream, window.limb_window(0, addend->limbs.size()), *addend, *factor);
 }
 
-void PolyKernels::do_key_switch_from(Stream& stream, View out, ConstView sources, ConstView own,
+void PolyKernels::do_key_switch_from(Stream& stream, View out, SourcesView sources, ConstView own,
                                      const Prepared<rns::ModUp>& table, const Key& key,
                                      u32 first_digit, const ConstView* addend,
                                      const Scalars* factor) {

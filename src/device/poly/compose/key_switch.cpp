@@ -115,7 +115,7 @@ void PolyKernels::do_key_switch_divided(Stream& stream, View out, View sum, cons
   divide(stream, out, sum, table, addend);
 }
 
-void PolyKernels::do_key_switch_rotated_from(Stream& stream, View out, ConstView sources,
+void PolyKernels::do_key_switch_rotated_from(Stream& stream, View out, SourcesView sources,
                                              ConstView own, const Prepared<rns::ModUp>& table,
                                              const Key& key, u32 first_digit, u64 element, bool add,
                                              const ConstView* addend, const Scalars* factor) {
@@ -152,7 +152,7 @@ void PolyKernels::do_key_switch_product(Stream& stream, View out, ConstView a, C
   });
 }
 
-void PolyKernels::do_key_switch_product_from(Stream& stream, View out, ConstView sources,
+void PolyKernels::do_key_switch_product_from(Stream& stream, View out, SourcesView sources,
                                              ConstView a, ConstView b,
                                              const Prepared<rns::ModUp>& table, const Key& key,
                                              u32 first_digit, const Scalars& lift,

@@ -23,8 +23,9 @@ void PolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
   PolyKernels::do_mod_up_from(stream, out, coefficients.view(), in, table);
 }
 
-void PolyKernels::do_mod_up_from(Stream& stream, View out, ConstView sources, ConstView own,
+void PolyKernels::do_mod_up_from(Stream& stream, View out, SourcesView sources, ConstView own,
                                  const Prepared<rns::ModUp>& table) {
+  sources.expect_limbs();
   const PolyShape shape = sources.shape;
   for (u32 d = 0; d < table->digits.size(); ++d) {
     const auto& digit = table->digits[d];

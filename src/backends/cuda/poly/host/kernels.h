@@ -81,20 +81,20 @@ class CudaPolyKernels final : public device::PolyKernels {
                              const Prepared<rns::Divide>& table, const ConstView* addend) override;
   void do_sources(Stream& stream, View out, const device::SourcesOf& of,
                   const Prepared<rns::BaseConversion>& scales) override;
-  void do_mod_up_from(Stream& stream, View out, ConstView sources, ConstView own,
+  void do_mod_up_from(Stream& stream, View out, device::SourcesView sources, ConstView own,
                       const Prepared<rns::ModUp>& table) override;
-  void do_key_switch_from(Stream& stream, View out, ConstView sources, ConstView own,
+  void do_key_switch_from(Stream& stream, View out, device::SourcesView sources, ConstView own,
                           const Prepared<rns::ModUp>& table, const Key& key, u32 first_digit,
                           const ConstView* addend, const Scalars* factor) override;
-  void do_key_switch_rotated_from(Stream& stream, View out, ConstView sources, ConstView own,
-                                  const Prepared<rns::ModUp>& table, const Key& key,
+  void do_key_switch_rotated_from(Stream& stream, View out, device::SourcesView sources,
+                                  ConstView own, const Prepared<rns::ModUp>& table, const Key& key,
                                   u32 first_digit, u64 element, bool add, const ConstView* addend,
                                   const Scalars* factor) override;
-  void do_key_switch_product_from(Stream& stream, View out, ConstView sources, ConstView a,
-                                  ConstView b, const Prepared<rns::ModUp>& table, const Key& key,
-                                  u32 first_digit, const Scalars& lift,
+  void do_key_switch_product_from(Stream& stream, View out, device::SourcesView sources,
+                                  ConstView a, ConstView b, const Prepared<rns::ModUp>& table,
+                                  const Key& key, u32 first_digit, const Scalars& lift,
                                   const device::ProductSum& sum) override;
-  void do_divide_from(Stream& stream, View out, ConstView sources, ConstView x,
+  void do_divide_from(Stream& stream, View out, device::SourcesView sources, ConstView x,
                       const Prepared<rns::Divide>& table, const ConstView* addend) override;
   void do_hoisted_plain_sums(Stream& stream, std::span<const View> out, ConstView digits,
                              ConstView b, ConstView a, std::span<const Key> keys,

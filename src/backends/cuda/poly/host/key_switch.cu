@@ -261,11 +261,11 @@ void CudaPolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
   raise(stream, tables_, out, sources, in.shape, in, table);
 }
 
-void CudaPolyKernels::do_mod_up_from(Stream& stream, View out, ConstView sources, ConstView own,
-                                     const Prepared<rns::ModUp>& table) {
+void CudaPolyKernels::do_mod_up_from(Stream& stream, View out, device::SourcesView sources,
+                                     ConstView own, const Prepared<rns::ModUp>& table) {
   if (!fast()) return PolyKernels::do_mod_up_from(stream, out, sources, own, table);
   const device::Stage stage(stream, "mod_up");
-  raise(stream, tables_, out, {poly(sources)}, sources.shape, own, table);
+  raise(stream, tables_, out, {poly(sources), sources.tiled}, sources.shape, own, table);
 }
 
 void CudaPolyKernels::do_key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
@@ -382,42 +382,43 @@ void CudaPolyKernels::do_key_switch_divided(Stream& stream, View out, View sum,
   divide_rows(stream, tables_, out, sources, sum, conversion, addend, true);
 }
 
-void CudaPolyKernels::do_key_switch_from(Stream& stream, View out, ConstView sources, ConstView own,
-                                         const Prepared<rns::ModUp>& table, const Key& key,
-                                         u32 first_digit, const ConstView* addend,
+void CudaPolyKernels::do_key_switch_from(Stream& stream, View out, device::SourcesView sources,
+                                         ConstView own, const Prepared<rns::ModUp>& table,
+                                         const Key& key, u32 first_digit, const ConstView* addend,
                                          const Scalars* factor) {
   if (!fused_key_switch_ || !is_real(addend, factor))
     return PolyKernels::do_key_switch_from(stream, out, sources, own, table, key, first_digit,
                                            addend, factor);
   const device::Stage stage(stream, "key_switch");
-  switch_key(stream, tables_, out, {poly(sources)}, sources.shape, own, table,
+  switch_key(stream, tables_, out, {poly(sources), sources.tiled}, sources.shape, own, table,
              position_bytes(out.limbs, key.pairs.limbs), tail_of(key, first_digit, addend, factor));
 }
 
-void CudaPolyKernels::do_key_switch_rotated_from(Stream& stream, View out, ConstView sources,
-                                                 ConstView own, const Prepared<rns::ModUp>& table,
-                                                 const Key& key, u32 first_digit, u64 element,
-                                                 bool add, const ConstView* addend,
-                                                 const Scalars* factor) {
+void CudaPolyKernels::do_key_switch_rotated_from(Stream& stream, View out,
+                                                 device::SourcesView sources, ConstView own,
+                                                 const Prepared<rns::ModUp>& table, const Key& key,
+                                                 u32 first_digit, u64 element, bool add,
+                                                 const ConstView* addend, const Scalars* factor) {
   if (!fused_key_switch_ || !is_real(addend, factor))
     return PolyKernels::do_key_switch_rotated_from(stream, out, sources, own, table, key,
                                                    first_digit, element, add, addend, factor);
   const device::Stage stage(stream, "key_switch");
-  turn_key(stream, tables_, out, {poly(sources)}, sources.shape, own, table, key, first_digit,
-           element, add, addend, factor);
+  turn_key(stream, tables_, out, {poly(sources), sources.tiled}, sources.shape, own, table, key,
+           first_digit, element, add, addend, factor);
 }
 
-void CudaPolyKernels::do_key_switch_product_from(Stream& stream, View out, ConstView sources,
-                                                 ConstView a, ConstView b,
-                                                 const Prepared<rns::ModUp>& table, const Key& key,
-                                                 u32 first_digit, const Scalars& lift,
+void CudaPolyKernels::do_key_switch_product_from(Stream& stream, View out,
+                                                 device::SourcesView sources, ConstView a,
+                                                 ConstView b, const Prepared<rns::ModUp>& table,
+                                                 const Key& key, u32 first_digit,
+                                                 const Scalars& lift,
                                                  const device::ProductSum& sum) {
   if (!fused_key_switch_ || !is_real(&a, &lift) || !has_passes(sum, a.limbs.size()))
     return PolyKernels::do_key_switch_product_from(stream, out, sources, a, b, table, key,
                                                    first_digit, lift, sum);
   const device::Stage stage(stream, "key_switch");
-  switch_product(stream, ring(), tables_, out, {poly(sources)}, a, b, table, key, first_digit, lift,
-                 sum);
+  switch_product(stream, ring(), tables_, out, {poly(sources), sources.tiled}, a, b, table, key,
+                 first_digit, lift, sum);
 }
 
 void CudaPolyKernels::do_divide(Stream& stream, View out, ConstView in,
@@ -433,13 +434,14 @@ void CudaPolyKernels::do_divide(Stream& stream, View out, ConstView in,
   divide_rows(stream, tables_, out, sources, in, conversion, addend);
 }
 
-void CudaPolyKernels::do_divide_from(Stream& stream, View out, ConstView sources, ConstView x,
-                                     const Prepared<rns::Divide>& table, const ConstView* addend) {
+void CudaPolyKernels::do_divide_from(Stream& stream, View out, device::SourcesView sources,
+                                     ConstView x, const Prepared<rns::Divide>& table,
+                                     const ConstView* addend) {
   if (!fast() || table->dropped.empty())
     return PolyKernels::do_divide_from(stream, out, sources, x, table, addend);
   const device::Stage stage(stream, "divide");
-  divide_rows(stream, tables_, out, {poly(sources)}, x, table.on_device<ConversionTables>(),
-              addend);
+  divide_rows(stream, tables_, out, {poly(sources), sources.tiled}, x,
+              table.on_device<ConversionTables>(), addend);
 }
 
 }  // namespace crenel::backend::cuda

@@ -4,6 +4,7 @@
 
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/peers.h"
+#include "backends/cuda/poly/host/convert_columns.h"
 #include "backends/cuda/poly/host/convert_view.h"
 #include "backends/cuda/poly/host/kernels.h"
 #include "backends/cuda/poly/host/product_passes.h"
@@ -85,19 +86,28 @@ SpreadArgs spread_args(device::Stream& stream, const ring::PolyView<const u32>& 
   return args;
 }
 
+// Tiled from kMinFusedLogN on, before which no conversion takes tiles.
+template <u32 LogN>
+auto* last_pass_kernel(bool tiled) {
+  if constexpr (LogN >= kMinFusedLogN)
+    if (tiled) return column_inverse_spread_tiles<LogN>;
+  return column_inverse_spread<LogN>;
+}
+
 template <u32 LogN>
 void last_pass(device::Stream& stream, const TransformArgs& args, u32 limbs,
-               const InverseScale* scales, const SpreadArgs& spread) {
+               const InverseScale* scales, const SpreadArgs& spread, bool tiled) {
   if constexpr (LogN < kMaxLogN)
-    if (args.log_n != LogN) return last_pass<LogN + 1>(stream, args, limbs, scales, spread);
+    if (args.log_n != LogN) return last_pass<LogN + 1>(stream, args, limbs, scales, spread, tiled);
   constexpr u32 Bits = kColumnBits<LogN>;
+  const u32 columns = tiled ? kTileColumns<Bits> : kSpreadColumns<Bits>;
+  const u32 threads = tiled ? kColumnThreads<Bits> : kSpreadThreads<Bits>;
   const auto cost = [&] {
-    return traffic::column_pass("column_inverse_spread", args, limbs, no_limbs(),
-                                kSpreadColumns<Bits>);
+    return traffic::column_pass("column_inverse_spread", args, limbs, no_limbs(), columns);
   };
-  launch(stream, cost, column_inverse_spread<LogN>,
-         dim3((1u << (LogN - Bits)) / kSpreadColumns<Bits>, args.polys, limbs),
-         kSpreadThreads<Bits>, 0, args, scales, spread);
+  launch(stream, cost, last_pass_kernel<LogN>(tiled),
+         dim3((1u << (LogN - Bits)) / columns, args.polys, limbs), threads, 0, args, scales,
+         spread);
 }
 
 // The driver then waits for each launch: the first part would wait for ever for those after it.
@@ -112,7 +122,8 @@ void load_kernels() {
   cudaFuncAttributes attributes;
   if constexpr (LogN == kMinFastLogN)
     CRENEL_CUDA_TRY(cudaFuncGetAttributes(&attributes, spread_limbs));
-  CRENEL_CUDA_TRY(cudaFuncGetAttributes(&attributes, column_inverse_spread<LogN>));
+  for (const bool tiled : {false, true})
+    CRENEL_CUDA_TRY(cudaFuncGetAttributes(&attributes, last_pass_kernel<LogN>(tiled)));
   if constexpr (LogN < kMaxLogN) load_kernels<LogN + 1>();
 }
 
@@ -150,25 +161,34 @@ bool cuda_can_spread_sources(const PolyKernels& kernels, const SourcesOf& of) {
 }
 
 void cuda_begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
-                        const SourcesOf& of) {
+                        const SourcesOf& of, bool tiled) {
   using namespace crenel::backend::cuda;
   const RingTables& tables = static_cast<const CudaPolyKernels&>(kernels).tables();
-  const TransformArgs args =
+  TransformArgs args =
       transform_args(tables, false, poly(workspace), first_rows(of), workspace.limbs);
+  args.log_blocked = tiled ? log_block_columns(args.log_n) : 0;
   launch_row_inverse(stream, args, workspace.limbs.size(), rows_of(kernels.ring(), of));
 }
 
 void cuda_spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
                          const Prepared<rns::BaseConversion>& scales, std::span<const u32> position,
-                         std::span<const SpreadTarget> targets, const Meeting& meeting) {
+                         std::span<const SpreadTarget> targets, const Meeting& meeting,
+                         bool tiled) {
   using namespace crenel::backend::cuda;
   const RingTables& tables = static_cast<const CudaPolyKernels&>(kernels).tables();
   TransformArgs args =
       transform_args(tables, false, poly(workspace), workspace.shape, workspace.limbs);
   args.early = starts_conversion_early(stream);
+  args.log_blocked = tiled ? log_block_columns(args.log_n) : 0;
   last_pass<kMinFastLogN>(stream, in_place(args), workspace.limbs.size(),
                           scales.on_device<ConversionTables>().inverse,
-                          spread_args(stream, workspace, position, targets, &meeting));
+                          spread_args(stream, workspace, position, targets, &meeting), tiled);
+}
+
+bool cuda_takes_tiles(Stream& stream, const DeviceTable* conversions, u32 log_n) {
+  using namespace crenel::backend::cuda;
+  const auto* tables = dynamic_cast<const ConversionTables*>(conversions);
+  return tables != nullptr && takes_tiles(stream, *tables, log_n);
 }
 
 bool cuda_can_meet(std::span<const std::shared_ptr<Stream>> streams) {

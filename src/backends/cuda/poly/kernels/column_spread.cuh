@@ -17,11 +17,51 @@ __global__ void __launch_bounds__(kSpreadThreads<kColumnBits<LogN>>,
     column_inverse_spread(const __grid_constant__ TransformArgs args, const InverseScale* scales,
                           const __grid_constant__ SpreadArgs spread) {
   inverse_columns<LogN, InverseTail::shifted, kSpreadColumns<kColumnBits<LogN>>>(
-      args, scales, [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread]) {
+      args, scales, [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread], u32*) {
         for (u32 t = 0; t < spread.targets; ++t) {
           u32* to = spread.to[t].limb(b, c, spread.position.at[limb], LogN) + first;
 #pragma unroll
           for (u32 e = 0; e < kPerThread; ++e) to[e << kColumnStep<LogN>] = x[e];
+        }
+      });
+  meet(spread);
+}
+
+// The same in tiles, as TiledSources says. Those of a block are one piece of a limb: they are put
+// together in shared memory, each half of the banks further, so that what a warp stores is in
+// different ones, and go from there, 16 bytes a thread: a link carries whole lines.
+template <u32 LogN>
+__global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
+    column_inverse_spread_tiles(const __grid_constant__ TransformArgs args,
+                                const InverseScale* scales,
+                                const __grid_constant__ SpreadArgs spread) {
+  using Tiles = TiledSources<LogN>;
+  constexpr u32 kGap = 16, kPlace = kFusedValues + kGap;
+  constexpr u32 kColumns = kTileColumns<kColumnBits<LogN>>;
+  inverse_columns<LogN, InverseTail::tiled, kColumns, Tiles::kTiles * kGap>(
+      args, scales, [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread], u32* tile) {
+        const u32 row = first >> kRowBits<LogN>, column = first % kColumns;
+        const u32 inner = column % Tiles::kColumns;
+        u32* place = tile + column / Tiles::kColumns * kPlace;
+        u32* even = place + Tiles::slot(row, inner);
+        u32* odd = place + Tiles::slot(row + (1u << Tiles::kHigh), inner);
+        constexpr u32 kStep = Tiles::slot(2u << Tiles::kHigh, 0);
+        __syncthreads();  // all have read it
+#pragma unroll
+        for (u32 e = 0; e < kPerThread; ++e) (e % 2 == 0 ? even : odd)[e / 2 * kStep] = x[e];
+        __syncthreads();
+        constexpr u32 kQuads = kPerThread / 4, kStride = 4 * kColumnThreads<kColumnBits<LogN>>;
+        uint4 quads[kQuads];
+#pragma unroll
+        for (u32 k = 0; k < kQuads; ++k) {
+          const u32 at = 4 * threadIdx.x + k * kStride;
+          quads[k] = load4(tile + at / kFusedValues * kPlace + at % kFusedValues);
+        }
+        for (u32 t = 0; t < spread.targets; ++t) {
+          u32* to = spread.to[t].limb(b, c, spread.position.at[limb], LogN) +
+                    blockIdx.x * Tiles::kTiles * kFusedValues;
+#pragma unroll
+          for (u32 k = 0; k < kQuads; ++k) store4(to + 4 * threadIdx.x + k * kStride, quads[k]);
         }
       });
   meet(spread);

@@ -79,15 +79,16 @@ template <u32 LogN>
 inline constexpr u32 kColumnStep = kColumnBits<LogN> - 4 + kRowBits<LogN>;
 
 // The inverse pass of a block with the wait for the launch before it, all but its stores:
-// store(limb, batch, component, first, x) of each thread, whose value x[e] belongs to coefficient
-// first + (e << kColumnStep<LogN>) of the limb.
-template <u32 LogN, InverseTail Tail, u32 Columns, class Store>
+// store(limb, batch, component, first, x, tile) of each thread, whose value x[e] belongs to
+// coefficient first + (e << kColumnStep<LogN>) of the limb. The block's `tile`, of Gap words more
+// than its values, is free after a barrier.
+template <u32 LogN, InverseTail Tail, u32 Columns, u32 Gap = 0, class Store>
 __device__ __forceinline__ void inverse_columns(const TransformArgs& args,
                                                 const InverseScale* scales, const Store& store) {
   constexpr u32 Bits = kColumnBits<LogN>, kRow = kRowBits<LogN>, kHigh = Bits - 4;
   constexpr bool kTiled = Tail == InverseTail::tiled;
   static_assert(!kTiled || Columns == kTileColumns<Bits>);
-  __shared__ u32 tile[kColumnTileWords<Bits, Columns>];
+  __shared__ __align__(16) u32 tile[kColumnTileWords<Bits, Columns> + Gap];
   __shared__ __align__(16) uint2 heap[1u << Bits];
   const u32 limb = gridDim.z - 1 - blockIdx.z;
   const u32 b = blockIdx.y / args.components, c = blockIdx.y % args.components;
@@ -125,14 +126,14 @@ __device__ __forceinline__ void inverse_columns(const TransformArgs& args,
 #pragma unroll
     for (u32 e = 0; e < kPerThread; ++e) x[e] = centre_up(x[e], q);
   }
-  store(limb, b, c, (group << kRow) + column, x);
+  store(limb, b, c, (group << kRow) + column, x, tile);
 }
 
 template <u32 LogN, InverseTail Tail>
 __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
     column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
   inverse_columns<LogN, Tail, kTileColumns<kColumnBits<LogN>>>(
-      args, scales, [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread]) {
+      args, scales, [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread], u32*) {
         u32* to = args.out.limb(b, c, limb, LogN);
         if constexpr (Tail == InverseTail::tiled) {
           using Tiles = TiledSources<LogN>;

@@ -25,6 +25,12 @@ __device__ __forceinline__ u32 load_acquire_system(const u32* p) {
   asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
   return v;
 }
+// What this thread has seen others store is what copies in the background bring after.
+__device__ __forceinline__ void fence_background() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+#endif
+}
 __device__ __forceinline__ u64 global_nanoseconds() {
   u64 t;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
@@ -79,6 +85,7 @@ __device__ __forceinline__ void meet(const SpreadArgs& args) {
   const u64 began = global_nanoseconds();
   while (static_cast<int>(load_acquire_system(own + threadIdx.x) - turn) < 0)
     if (global_nanoseconds() - began > kMeetingNanoseconds) __trap();
+  fence_background();
 }
 
 /// Four values a thread.

@@ -19,6 +19,7 @@ inline u32 load_acquire_system(const u32* p) {
   std::this_thread::yield();  // there may be more parts than cores
   return std::atomic_ref(*const_cast<u32*>(p)).load(std::memory_order_acquire);
 }
+inline void fence_background() {}
 inline u64 global_nanoseconds() {
   return static_cast<u64>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
