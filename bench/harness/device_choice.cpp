@@ -23,13 +23,9 @@ void DeviceChoice::add_to(Arguments& arguments) {
 std::shared_ptr<device::Device> DeviceChoice::open_as(const std::string& other) const {
   auto device = device::open(other, on);
   if (tuned.empty()) return device;
-  auto parts = device->parts();
-  if (parts.empty()) parts.push_back(device);
-  for (const auto& part : parts) {
-    auto tuning = device::tuning(*part);
-    for (const auto& [number, value] : tuned) tuning[u32(device::tunable_of(number))] = value;
-    device::set_tuning(*part, tuning);
-  }
+  auto tuning = device::tuning(*device);
+  for (const auto& [number, value] : tuned) tuning[u32(device::tunable_of(number))] = value;
+  device::set_tuning(*device, tuning);
   return device;
 }
 

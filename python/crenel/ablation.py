@@ -22,6 +22,7 @@ import numpy as np
 import crenel
 from crenel import analyze, ckks
 from crenel._crenel import Optimisations
+from crenel.devices import on_gpus
 from crenel.tuning import set_tuning, tunables, tuning_of
 
 ALL = tuple(Optimisations.meanings())
@@ -406,7 +407,7 @@ def run(
         if numbers:
             set_tuning(bench.device, numbers)
         call: Callable[..., ckks.Ciphertext] = bench.work
-        if wanted.graphs and bench.device.kind == "cuda":
+        if wanted.graphs and on_gpus(bench.device):
             call = ckks.Graph(bench.evaluator, bench.work, *bench.inputs)
         result = call(*bench.inputs)  # warms the memory
         if bench.device.kind == "cuda":

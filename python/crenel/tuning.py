@@ -40,7 +40,8 @@ Times = Mapping[str, float]
 
 
 def set_tuning(device: Device, values: Mapping[str, int]) -> None:
-    """Set some of the numbers of `tunables`, of operations that are queued from now on.
+    """Set some of the numbers of `tunables`, on all parts of a device, of operations that are queued from now
+    on.
 
     Raises ParameterError for what is no mapping of names to whole numbers, a name that there is not and a
     number out of its range, UnsupportedError for a device that has none; and then sets none.

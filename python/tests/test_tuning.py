@@ -89,6 +89,21 @@ def test_a_model_has_those_of_its_gpu(dry):
     assert tuning_of(dry) == {**default_tuning(dry), "row_polys": 2}
 
 
+def test_parts_of_a_device_go_by_the_same_numbers(dry):
+    both = crenel.Device("cuda:dry:0+1")
+    assert tuning_of(both) == default_tuning(both) == default_tuning(dry)
+    set_tuning(both, {"row_polys": 3})
+    assert [tuning_of(part)["row_polys"] for part in both.parts] == [3, 3]
+    set_tuning(both.parts[1], {"row_polys": 5})
+    with pytest.raises(crenel.StateError, match="cuda:dry:0 and cuda:dry:1 go by row_polys 3 and 5"):
+        tuning_of(both)
+    with pytest.raises(crenel.ParameterError, match="row_polys is 0"):
+        set_tuning(both, {"row_polys": 0})
+    assert [tuning_of(part)["row_polys"] for part in both.parts] == [3, 5]
+    set_tuning(both, {"row_polys": 4})
+    assert tuning_of(both) == {**default_tuning(both), "row_polys": 4}
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [
@@ -212,7 +227,7 @@ def test_what_is_timed_of_a_number(dry, monkeypatch):
     monkeypatch.setattr(tuning_times.Workloads, "_ckks", timed)
 
     class Gpu:
-        name, optimisations = "cuda:0", crenel.Optimisations()
+        name, parts, optimisations = "cuda:0", (), crenel.Optimisations()
 
     monkeypatch.setattr(Choice, "apply", lambda self, device: None)
     workloads = tuning_times.Workloads(Gpu(), "", "bool128", 1, 0.0, 0)

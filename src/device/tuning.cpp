@@ -1,5 +1,7 @@
 #include "crenel/device/tuning.h"
 
+#include <algorithm>
+
 #include "crenel/core/error.h"
 #include "device/backend.h"
 
@@ -61,6 +63,22 @@ const Backend& tuned(const Device& device) {
   return *backend;
 }
 
+// What `of` says of every part.
+template <class Of>
+Tuning common(const std::vector<std::shared_ptr<Device>>& parts, const Of& of) {
+  const Tuning found = of(*parts[0]);
+  for (const auto& part : parts) {
+    const Tuning other = of(*part);
+    const auto at = std::mismatch(found.begin(), found.end(), other.begin());
+    if (at.first == found.end()) continue;
+    const char* name = kInfos[at.first - found.begin()].name;
+    throw StateError(cat(parts[0]->info().name, " and ", part->info().name, " go by ", name, " ",
+                         *at.first, " and ", *at.second, ", expected the same of all parts"),
+                     {{"device", part->info().name}, {name, cat(*at.second)}});
+  }
+  return found;
+}
+
 }  // namespace
 
 const TunableInfo& info_of(Tunable tunable) { return kInfos[u32(tunable)]; }
@@ -81,16 +99,24 @@ void Backend::begin_with(const Tuning& defaults) {
 }
 
 Tuning tuning(const Device& device) {
+  if (const auto parts = device.parts(); !parts.empty())
+    return common(parts, [](const Device& part) { return tuning(part); });
   const Backend& backend = tuned(device);
   Tuning found;
   for (u32 i = 0; i < kTunables; ++i) found[i] = backend.tuned(static_cast<Tunable>(i));
   return found;
 }
 
-Tuning default_tuning(const Device& device) { return tuned(device).defaults_.value(); }
+Tuning default_tuning(const Device& device) {
+  if (const auto parts = device.parts(); !parts.empty())
+    return common(parts, [](const Device& part) { return default_tuning(part); });
+  return tuned(device).defaults_.value();
+}
 
 void set_tuning(Device& device, const Tuning& wanted) {
-  tuned(device);
+  const auto parts = device.parts();
+  for (const auto& part : parts) tuned(*part);
+  if (parts.empty()) tuned(device);
   for (u32 i = 0; i < kTunables; ++i) {
     const TunableInfo& info = kInfos[i];
     if (wanted[i] < info.least || wanted[i] > info.most)
@@ -98,6 +124,8 @@ void set_tuning(Device& device, const Tuning& wanted) {
           cat(info.name, " is ", wanted[i], ", expected ", info.least, " to ", info.most),
           {{info.name, cat(wanted[i])}, {"expected", cat(info.least, " to ", info.most)}});
   }
+  for (const auto& part : parts) set_tuning(*part, wanted);
+  if (!parts.empty()) return;
   Backend& backend = backend_of(device);
   for (u32 i = 0; i < kTunables; ++i)
     backend.tuning_[i].store(wanted[i], std::memory_order_relaxed);

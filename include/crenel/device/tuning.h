@@ -45,14 +45,16 @@ Tunable tunable_of(const std::string& name);
 /// A number for each Tunable, in their order.
 using Tuning = std::array<u64, kTunables>;
 
-/// What launches of this device that are queued from now on go by. UnsupportedError for a device
-/// whose work is not divided by such numbers: any but CUDA's.
+/// What launches of this device that are queued from now on go by; of a device of several parts
+/// what all of them go by. UnsupportedError for a device whose work is not divided by such numbers,
+/// any but CUDA's; StateError, naming it, where parts differ in a number.
 Tuning tuning(const Device& device);
-/// What it began with; UnsupportedError as above.
+/// What it began with; errors as above.
 Tuning default_tuning(const Device& device);
-/// From any thread; what is being queued meanwhile may go by either, and recorded graphs keep what
-/// they were recorded with. ParameterError, naming it and what it may be, for a number out of
-/// range, which leaves all as they were; UnsupportedError as above.
+/// Of a device of several parts: of each. From any thread; what is being queued meanwhile may go by
+/// either, and recorded graphs keep what they were recorded with. ParameterError, naming it and
+/// what it may be, for a number out of range, which leaves all as they were; UnsupportedError as
+/// above.
 void set_tuning(Device& device, const Tuning& wanted);
 
 }  // namespace crenel::device

@@ -65,6 +65,34 @@ TEST(Tuning, WhatIsOutOfRangeChangesNothing) {
   }
 }
 
+TEST(Tuning, PartsHaveTheSame) {
+  std::string reason;
+  if (!dry(reason)) GTEST_SKIP() << reason;
+  const auto device = open("cuda:dry:0+1");
+  const auto parts = device->parts();
+  const Tuning defaults = default_tuning(*parts[0]);
+  EXPECT_EQ(default_tuning(*device), defaults);
+  Tuning wanted = defaults;
+  wanted[u32(Tunable::row_polys)] += 1;
+  set_tuning(*device, wanted);
+  for (const auto& part : parts) EXPECT_EQ(tuning(*part), wanted);
+  EXPECT_EQ(tuning(*device), wanted);
+  EXPECT_EQ(default_tuning(*device), defaults);
+
+  set_tuning(*parts[1], defaults);
+  EXPECT_THROW(tuning(*device), StateError);
+  auto wrong = wanted;
+  wrong[u32(Tunable::part_bytes)] = 1;
+  EXPECT_THROW(set_tuning(*device, wrong), ParameterError);
+  EXPECT_EQ(tuning(*parts[0]), wanted);
+  EXPECT_EQ(tuning(*parts[1]), defaults);
+
+  set_tuning(*device, defaults);
+  EXPECT_EQ(tuning(*device), defaults);
+  EXPECT_THROW(tuning(*open("cpu+cpu")), UnsupportedError);
+  EXPECT_THROW(set_tuning(*open("cpu+cpu"), defaults), UnsupportedError);
+}
+
 TEST(Tuning, ThreadsMaySetAndReadIt) {
   std::string reason;
   const auto device = dry(reason);
