@@ -82,9 +82,8 @@ def account(run: Callable[[], Any], context: Any) -> list[Any]:
     return found.records()
 
 
-# Optimisations that are off, and numbers: several GPUs exchange what is dropped as key switches wrote it, and
-# sources that they exchange are no tiles, which two blocks would bring together.
-OFF: dict[str, tuple[str, ...]] = {"one": (), "several": ("divided_rows", "conversion_pairs")}
+# Optimisations that are off: several GPUs exchange what is dropped as key switches wrote it.
+OFF: dict[str, tuple[str, ...]] = {"one": (), "several": ("divided_rows",)}
 # What several GPUs were measured at: levels and their limbs.
 PRODUCTS = ((28, 47), (16, 23), (7, 11))
 # What a record's launches were, each form besides those before it.
@@ -104,15 +103,13 @@ FORMAT = 3
 
 
 def opened(off: tuple[str, ...]) -> Any:
-    """A context of boot40 on a model of a GPU, with optimisations off, or numbers 0."""
+    """A context of boot40 on a model of a GPU, with optimisations off."""
     import crenel
-    from crenel import ckks, tuning
+    from crenel import ckks
 
     warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
     device = crenel.Device("cuda:dry")
-    numbers = [name for name in off if name in tuning.tunables()]
-    device.optimisations = device.optimisations.replace(**dict.fromkeys(set(off) - set(numbers), False))
-    tuning.set_tuning(device, dict.fromkeys(numbers, 0))
+    device.optimisations = device.optimisations.replace(**dict.fromkeys(off, False))
     return ckks.Context(ckks.preset("boot40"), device=device)
 
 

@@ -177,73 +177,83 @@ void expect_forward(u32 components, u32 batch, u32 count, Rng& rng) {
   EXPECT_TRUE(same_words(out, out.words, expected.words));
 }
 
-// The last pass that stores to several places has there what the plain one has in its one.
+// Places of a pass that stores to several: its limbs lie there as `position` says.
+struct SpreadRooms {
+  static constexpr u32 kTargets = 2, kRoom = 7;
+  SpreadRooms(const PolyShape& shape, u32 count)
+      : component(u64(kRoom) << shape.log_n), limb(u64(1) << shape.log_n) {
+    args.targets = kTargets, args.parts = 1, args.words[0] = words;
+    for (u32 l = 0; l < count; ++l) args.position.at[l] = static_cast<u8>(kRoom - 1 - 2 * l);
+    for (u32 t = 0; t < kTargets; ++t) {
+      rooms[t].assign(shape.polys() * component, 0);
+      args.to[t] = {rooms[t].data(), component, shape.components * component};
+    }
+  }
+  // One turn more has come to its end and left `out`, value i at place(i); empties the rooms.
+  template <class Place>
+  void expect_turn(const PolyView<u32>& out, const Place& place) {
+    EXPECT_EQ(words[kTurnWord], ++turns);
+    EXPECT_EQ(words[kDoneWord], 0u);
+    std::vector<u32> found(limb);
+    const u32 components = out.shape.components;
+    for (u32 t = 0; t < kTargets; ++t)
+      for (u32 p = 0; p < out.shape.polys(); ++p)
+        for (u32 l = 0; l < out.limbs.size(); ++l) {
+          u32* from = rooms[t].data() + p * component + args.position.at[l] * limb;
+          for (u32 i = 0; i < limb; ++i) found[i] = std::exchange(from[place(i)], 0);
+          EXPECT_EQ(std::memcmp(found.data(), out.limb(p / components, p % components, l),
+                                sizeof(u32) * limb),
+                    0)
+              << "turn " << turns << " target " << t << " polynomial " << p << " limb " << l;
+        }
+  }
+  u64 component, limb;
+  u32 words[64] = {}, turns = 0;
+  std::vector<u32> rooms[kTargets];
+  SpreadArgs args = {};
+};
+
+// The last pass that stores to several places has there what the plain one has in its one, limb by
+// limb and in tiles.
 template <u32 LogN>
 void expect_spread(u32 components, u32 batch, u32 count, Rng& rng) {
   SCOPED_TRACE(cat("2^", LogN, ", ", count, " limbs; repeat with CRENEL_SEED=", run_seed()));
-  constexpr u32 kColumn = kColumnBits<LogN>, kRow = kRowBits<LogN>, kTargets = 2, kRoom = 7;
+  constexpr u32 kColumn = kColumnBits<LogN>, kRow = kRowBits<LogN>;
   auto reference = make_context(device::make_ref_device(), LogN, mixed_primes(LogN, 4));
   const Tables tables(*reference.ring, rng);
   const PolyShape shape{LogN, components, batch};
   const LimbSet limbs = LimbSet::range(4 - count, 4);
-  auto in = random_poly(*reference.ring, rng, shape, limbs, Domain::coeff);
+  auto in = random_poly(*reference.ring, rng, shape, limbs, Domain::coeff), blocked = in;
   auto out = garbage_poly(rng, shape, limbs, Domain::coeff);
   std::vector<InverseScale> scales;
   for (u32 l = 0; l < count; ++l) scales.push_back(tables.scales[limbs[l]]);
-  const TransformArgs args = arguments(tables, out.host(), in.host());
-  launch_blocks(
-      [&](const TransformArgs& a) { column_inverse<LogN, InverseTail::shifted>(a, scales.data()); },
-      {(1u << kRowBits<LogN>) / kTileColumns<kColumn>, args.polys, count}, 1,
-      kColumnThreads<kColumn>, args);
-
   static_cast<void>(spread_limbs);  // has a test of its own
-  u32 words[64] = {};
-  std::vector<u32> rooms[kTargets];
-  SpreadArgs spread = {};
-  spread.targets = kTargets, spread.parts = 1, spread.words[0] = words;
-  for (u32 l = 0; l < count; ++l) spread.position.at[l] = static_cast<u8>(kRoom - 1 - 2 * l);
-  const u64 component = u64(kRoom) << LogN;
-  for (u32 t = 0; t < kTargets; ++t) {
-    rooms[t].assign(shape.polys() * component, 0);
-    spread.to[t] = {rooms[t].data(), component, components * component};
-  }
-  u32 turns = 0;
-  const auto expect = [&](const auto& kernel, u32 columns, const TransformArgs& of,
-                          const auto& place) {
-    launch_blocks(kernel, {(1u << kRow) / columns, args.polys, count}, 1, (columns << kColumn) / 16,
-                  of);
-    EXPECT_EQ(words[kTurnWord], ++turns);
-    EXPECT_EQ(words[kDoneWord], 0u);
-    std::vector<u32> found(u64(1) << LogN);
-    for (u32 t = 0; t < kTargets; ++t)
-      for (u32 p = 0; p < shape.polys(); ++p)
-        for (u32 l = 0; l < count; ++l) {
-          u32* from = rooms[t].data() + p * component + (u64(spread.position.at[l]) << LogN);
-          for (u32 i = 0; i < found.size(); ++i) found[i] = std::exchange(from[place(i)], 0);
-          EXPECT_EQ(std::memcmp(found.data(), out.host().limb(p / components, p % components, l),
-                                sizeof(u32) << LogN),
-                    0)
-              << "turn " << turns << " target " << t << " polynomial " << p << " limb " << l;
-        }
+  SpreadRooms rooms(shape, count);
+  const auto run = [&](const auto& pass, u32 columns, const TransformArgs& args) {
+    launch_blocks(pass, {(1u << kRow) / columns, args.polys, count}, 1, (columns << kColumn) / 16,
+                  args);
   };
-  expect([&](const TransformArgs& a) { column_inverse_spread<LogN>(a, scales.data(), spread); },
-         kSpreadColumns<kColumn>, args, [](u32 i) { return i; });
+  const TransformArgs args = arguments(tables, out.host(), in.host());
+  run([&](const TransformArgs& a) { column_inverse<LogN, InverseTail::shifted>(a, scales.data()); },
+      kTileColumns<kColumn>, args);
+  run([&](const TransformArgs& a) { column_inverse_spread<LogN>(a, scales.data(), rooms.args); },
+      kSpreadColumns<kColumn>, args);
+  rooms.expect_turn(out.host(), [](u32 i) { return i; });
   if constexpr (LogN >= kMinFusedLogN) {
     const auto tiles = [&](const TransformArgs& a) {
-      column_inverse_spread_tiles<LogN>(a, scales.data(), spread);
+      column_inverse_spread_tiles<LogN>(a, scales.data(), rooms.args);
     };
     const auto at = [](u32 i) { return TiledSources<LogN>::at(i >> kRow, i % (1u << kRow)); };
-    expect(tiles, kTileColumns<kColumn>, args, at);
-    auto blocked = in;
+    run(tiles, kTileColumns<kColumn>, args);
+    rooms.expect_turn(out.host(), at);
     TransformArgs from = arguments(tables, out.host(), blocked.host());
     from.log_blocked = log_block_columns(LogN);
-    for (u32 p = 0; p < shape.polys(); ++p)
-      for (u32 l = 0; l < count; ++l)
-        for (u32 i = 0; i < 1u << LogN; ++i)
-          blocked.host().limb(p / components, p % components,
-                              l)[blocked_place(from.log_blocked, i >> kRow, i % (1u << kRow))] =
-              in.host().limb(p / components, p % components, l)[i];
-    expect(tiles, kTileColumns<kColumn>, from, at);
+    for (u64 limb = 0; limb < in.words.size(); limb += u64(1) << LogN)
+      for (u32 i = 0; i < 1u << LogN; ++i)
+        blocked.words[limb + blocked_place(from.log_blocked, i >> kRow, i % (1u << kRow))] =
+            in.words[limb + i];
+    run(tiles, kTileColumns<kColumn>, from);
+    rooms.expect_turn(out.host(), at);
   }
 }
 

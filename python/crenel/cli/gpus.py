@@ -152,7 +152,7 @@ def _planned(one: _Account, shapes: list[tuple[int, int]], each: int, link: str)
 
 def _account(parameters: str) -> _Account:
     import crenel
-    from crenel import analyze, ckks, tuning
+    from crenel import analyze, ckks
     from crenel import gpus as model
 
     with warnings.catch_warnings():
@@ -173,10 +173,9 @@ def _account(parameters: str) -> _Account:
         return account.records()
 
     one = launches()
-    # Devices of several parts exchange what is dropped as key switches wrote it, and sources that no two
-    # blocks bring together: `divided_rows` and `conversion_pairs` are of a GPU that exchanges nothing.
+    # Devices of several parts exchange what is dropped as key switches wrote it: `divided_rows` is of a GPU
+    # that exchanges nothing.
     device.optimisations = device.optimisations.replace(divided_rows=False)
-    tuning.set_tuning(device, {"conversion_pairs": 0})
     several = launches()
     ceilings = analyze.load_ceilings()
     bound = sum(

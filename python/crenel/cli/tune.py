@@ -11,10 +11,14 @@ import typer
 
 
 def tune(
-    device: Annotated[str, typer.Option(help="cuda, cuda:<index>, or GPUs that share each ciphertext, as cuda:0+1.")] = "cuda",
+    device: Annotated[
+        str, typer.Option(help="cuda, cuda:<index>, or GPUs that share each ciphertext, as cuda:0+1.")
+    ] = "cuda",
     file: Annotated[Path | None, typer.Option("--json", help="Write the tuning to a new file.")] = None,
     parameters: Annotated[str, typer.Option("--params", help="Of CKKS, that is timed.")] = "leveled-n16-s40",
-    gates: Annotated[str, typer.Option(help="Of TFHE, that is timed on one GPU; none to leave it out.")] = "std128",
+    gates: Annotated[
+        str, typer.Option(help="Of TFHE, that is timed on one GPU; none to leave it out.")
+    ] = "std128",
     repeats: Annotated[int, typer.Option(help="Times that each is timed, at most.", min=1)] = 9,
     seconds: Annotated[float, typer.Option(help="Of timing one workload once, about.", min=0)] = 0.05,
     seed: Annotated[int | None, typer.Option(help="Of the values; fresh ones by default.", min=0)] = None,
