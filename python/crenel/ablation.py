@@ -22,7 +22,6 @@ import numpy as np
 import crenel
 from crenel import analyze, ckks
 from crenel._crenel import Optimisations
-from crenel.devices import on_gpus
 from crenel.tuning import set_tuning, tunables, tuning_of
 
 ALL = tuple(Optimisations.meanings())
@@ -407,7 +406,7 @@ def run(
         if numbers:
             set_tuning(bench.device, numbers)
         call: Callable[..., ckks.Ciphertext] = bench.work
-        if wanted.graphs and on_gpus(bench.device):
+        if wanted.graphs and bench.device.has_graphs:
             call = ckks.Graph(bench.evaluator, bench.work, *bench.inputs)
         result = call(*bench.inputs)  # warms the memory
         if bench.device.kind == "cuda":

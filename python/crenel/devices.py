@@ -60,11 +60,6 @@ def opened(devices: Sequence[str | Device] | None) -> tuple[Device, ...]:
     return tuple(made)
 
 
-def on_gpus(device: Device) -> bool:
-    """Whether its work is queued on GPUs, one or several that share each ciphertext."""
-    return all(part.kind == "cuda" for part in device.parts or [device])
-
-
 def shares(count: int, parts: int, unit: int = 1) -> list[range]:
     """`count` things in order as `parts` ranges of equal size, one more for the first of them where they do
     not come out even. Each begins with a multiple of `unit`; the last ones may be empty."""

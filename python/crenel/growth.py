@@ -25,7 +25,6 @@ import numpy as np
 import crenel
 from crenel import ablation, ckks
 from crenel._crenel import Optimisations
-from crenel.devices import on_gpus
 from crenel.errors import InsecureParametersWarning, ParameterError
 from crenel.records import record
 from crenel.sweep import levels_of
@@ -316,7 +315,7 @@ class World:
         """The same, ready to run, with inputs of its own; on a GPU several in a row."""
         limbs = sum(self.params.levels[level])
         work, inputs, expected = self._work(name, level, batch)
-        times = IN_A_ROW if on_gpus(self._context.device) else 1
+        times = IN_A_ROW if self._context.device.has_graphs else 1
 
         def several(*given: ckks.Ciphertext) -> ckks.Ciphertext:
             for _ in range(times - 1):

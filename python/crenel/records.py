@@ -73,7 +73,7 @@ def provenance(device: crenel.Device | crenel.DeviceInfo, command: str) -> Json:
         ),
         "python": platform.python_version(),
     }
-    if device.kind == "cuda":
+    if device.name.startswith("cuda"):  # one GPU, or several
         found["driver_and_clocks"] = _driver()
     return {name: value for name, value in found.items() if value is not None}
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from crenel._crenel import Device
+from crenel._crenel import Device, default_tuning
 from crenel._crenel import set_tuning as _set_tuning
 from crenel._crenel import tunables as tunables
 from crenel._crenel import tuning_of as tuning_of
@@ -105,7 +105,7 @@ class Tuning:
     """A choice, of which device it is, and what it was found by."""
 
     device: str
-    """Its description: model, compute capability, memory."""
+    """Its description: how many parts, model, compute capability, memory."""
     processors: int
     choice: Choice
     steps: tuple[Step, ...] = ()
@@ -246,7 +246,7 @@ def tuned(device: str | Device, path: str | Path) -> Device:
     """
     found = load(path)
     opened = device if isinstance(device, Device) else Device(device)
-    tuning_of(opened)  # refuses others first: a tuning of another device is then the smaller mistake
+    default_tuning(opened)  # refuses others first: a tuning of another device is then the smaller mistake
     found.apply(opened)
     return opened
 

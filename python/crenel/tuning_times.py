@@ -13,7 +13,6 @@ import numpy as np
 
 from crenel import ablation, ckks, growth, tfhe
 from crenel._crenel import Device, Optimisations
-from crenel.devices import on_gpus
 from crenel.errors import StateError, UnsupportedError
 from crenel.tuning import Choice, Times
 
@@ -48,8 +47,7 @@ class Workloads:
         self, device: Device, params: str, gates: str | None, repeats: int, seconds: float, seed: int
     ) -> None:
         """
-        params : a set of CKKS; gates : a set of TFHE, None for none, and left out where GPUs share each
-            ciphertext, which is of CKKS
+        params : a set of CKKS; gates : a set of TFHE, None for none
         repeats, seconds : times that a workload is timed, at most, and about how long
 
         Raises UnsupportedError for a device that computes nothing.
@@ -62,7 +60,7 @@ class Workloads:
         self._digests: dict[str, str] = {}
         self._operations, self._alone = operations(device, params, seed)
         self._sums = sums(device, params, seed)
-        self._gates = _gates(device, gates, seed) if gates and not device.parts else {}
+        self._gates = _gates(device, gates, seed) if gates else {}
 
     def times(self, choice: Choice, of: str = "") -> Times:
         """Medians in microseconds of what the number `of` may change; of all without one.
@@ -134,7 +132,7 @@ def sums(device: Device, params: str, seed: int) -> Benches:
     diagonals = {k: rng.uniform(-0.1, 0.1, chosen.slots) for k in range(DIAGONALS)}
     transform = context.linear_transform(diagonals, level=level, baby_steps=BABY_STEPS)
     ev = context.evaluator(client.evaluation_keys(rotations=sorted(transform.rotations)))
-    times = growth.IN_A_ROW if on_gpus(device) else 1
+    times = growth.IN_A_ROW if device.has_graphs else 1
 
     def several(x: ckks.Ciphertext) -> ckks.Ciphertext:
         for _ in range(times - 1):

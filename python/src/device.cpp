@@ -141,6 +141,10 @@ void bind_class(nb::module_& m) {
           "for\n"
           "one that is not made of others.")
       .def_prop_ro(
+          "has_graphs", [](const Device& d) { return d.has_graphs(); },
+          "Whether its recordings are replayed as graphs: of GPUs, one or several that share each\n"
+          "ciphertext.")
+      .def_prop_ro(
           "available_bytes",
           [](const Device& d) {
             nb::gil_scoped_release release;

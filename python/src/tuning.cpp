@@ -46,14 +46,17 @@ void bind_tuning(nb::module_& m) {
       "What the launches of a GPU go by: the least and the most that each may be, and what it is.");
   m.def(
       "tuning_of", [](const Device& d) { return named(device::tuning(d)); }, "device"_a,
-      "The numbers of a device now. Raises UnsupportedError for one that has none, StateError where its\n"
-      "parts differ in one.");
+      "The numbers of a device now. Raises UnsupportedError for one that has none, StateError "
+      "where\n"
+      "its parts differ in one.");
   m.def(
       "default_tuning", [](const Device& d) { return named(device::default_tuning(d)); },
       "device"_a, "The numbers that it began with. Raises as tuning_of.");
   m.def("set_tuning", &set, "device"_a, "values"_a,
-        "Set some of them, on all parts of a device, of operations that are queued from now on. Raises ParameterError for a\n"
-        "name that there is not and a number out of its range, and then sets none.");
+        "Set some of them, on all parts of a device, of operations that are queued from now on. "
+        "Raises\n"
+        "ParameterError for a name that there is not and a number out of its range, and then sets "
+        "none.");
 }
 
 }  // namespace crenel::python

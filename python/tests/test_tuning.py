@@ -95,7 +95,9 @@ def test_parts_of_a_device_go_by_the_same_numbers(dry):
     set_tuning(both, {"row_polys": 3})
     assert [tuning_of(part)["row_polys"] for part in both.parts] == [3, 3]
     set_tuning(both.parts[1], {"row_polys": 5})
-    with pytest.raises(crenel.StateError, match="cuda:dry:0 and cuda:dry:1 go by row_polys 3 and 5"):
+    with pytest.raises(
+        crenel.StateError, match="cuda:dry:0.1 differ in row_polys: 3 of cuda:dry:0, 5 of cuda:dry:1"
+    ):
         tuning_of(both)
     with pytest.raises(crenel.ParameterError, match="row_polys is 0"):
         set_tuning(both, {"row_polys": 0})
@@ -298,6 +300,20 @@ def test_of_another_device(dry, tmp_path):
         crenel.tuned("cpu", path)
 
 
+def test_files_are_of_a_number_of_parts(dry, tmp_path):
+    two, path = crenel.Device("cuda:dry:0+1"), tmp_path / "t.json"
+    for device, others in (two, ("cuda:dry", "cuda:dry:0+1+2")), (dry, ("cuda:dry:0+1",)):
+        path.write_text(of(device.description, device.processors, row_polys=7).to_json())
+        for name in others:
+            with pytest.raises(crenel.DeviceError, match="crenel tune finds one for it"):
+                crenel.tuned(name, path)
+    path.write_text(of(two.description, two.processors, row_polys=7).to_json())
+    set_tuning(two.parts[0], {"row_polys": 5})  # parts that differ are set like any others
+    assert crenel.tuned(two, path) is two
+    assert [tuning_of(part)["row_polys"] for part in two.parts] == [7, 7]
+    assert two.optimisations.off == ["held_sources"]
+
+
 def resigned(change):
     """A file whose digest fits what was changed: somebody who knows the format wrote it."""
     body = json.loads(of().to_json())
@@ -361,8 +377,10 @@ def test_files_cut_anywhere_are_refused(rng, tmp_path):
 def test_the_command_refuses_what_cannot_be_timed(dry, tmp_path, capfd):
     assert main(["tune", "--device", "cuda:dry"]) not in (0, None)
     assert "computes nothing" in capfd.readouterr().err
-    assert main(["tune", "--device", "cpu"]) not in (0, None)
-    assert "has no tuning" in capfd.readouterr().err
+    assert main(["tune", "--device", "cpu+cpu"]) not in (0, None)
+    assert "device cpu+cpu has no tuning" in capfd.readouterr().err
+    assert main(["tune", "--device", "cuda:dry:0+1"]) not in (0, None)
+    assert "computes nothing" in capfd.readouterr().err
     assert main(["tune", "--device", "cuda:dry", "--json", __file__]) not in (0, None)
     assert "expected a new file" in capfd.readouterr().err
 
@@ -372,8 +390,8 @@ def test_the_command_stores_what_it_found(dry, tmp_path, monkeypatch, capfd):
     import crenel.tuning_times
 
     class Workloads:
-        def __init__(self, *arguments):
-            pass
+        def __init__(self, device, params, gates, *more):
+            assert gates == (None if device.parts else "std128")
 
         def times(self, choice, of=""):
             return {"a": 100.0 + choice.values["row_polys"]}
@@ -385,3 +403,6 @@ def test_the_command_stores_what_it_found(dry, tmp_path, monkeypatch, capfd):
     assert crenel.tuning.load(path).choice == Choice({**default_tuning(dry), "row_polys": 1})
     crenel.tuned(dry, path)
     assert tuning_of(dry)["row_polys"] == 1
+    assert "no gates" not in capfd.readouterr().out
+    assert main(["tune", "--device", "cuda:dry:0+1"]) in (0, None)
+    assert "no gates: cuda:dry:0+1 shares ciphertexts of CKKS alone" in capfd.readouterr().out

@@ -28,6 +28,8 @@ class Backend : public Device {
   }
   /// Whether launches go by numbers that can be set (crenel/device/tuning.h).
   bool has_tuning() const { return defaults_.has_value(); }
+  const std::optional<Tuning>& defaults() const { return defaults_; }
+  Tuning tuning() const;
   u64 tuned(Tunable tunable) const { return tuning_[u32(tunable)].load(std::memory_order_relaxed); }
 
  protected:
@@ -35,7 +37,6 @@ class Backend : public Device {
   void begin_with(const Tuning& defaults);
 
  private:
-  friend Tuning default_tuning(const Device& device);
   friend void set_tuning(Device& device, const Tuning& wanted);
   std::optional<Tuning> defaults_;
   std::array<std::atomic<u64>, kTunables> tuning_{};

@@ -108,7 +108,7 @@ bool can_spread_sources(const PolyKernels& kernels, const Stream& stream, const 
 }
 
 bool takes_tiles(Stream& stream, const DeviceTable* conversions, u32 log_n) {
-  return !on_host(stream.device()) && cuda_takes_tiles(stream, conversions, log_n);
+  return cuda_takes_tiles(stream, conversions, log_n);
 }
 
 // Operations of the host are done when they return: nobody waits.

@@ -1,8 +1,10 @@
 #include "crenel/device/tuning.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "crenel/core/error.h"
+#include "crenel/core/fork_mutex.h"
 #include "device/backend.h"
 
 namespace crenel::device {
@@ -54,27 +56,40 @@ constexpr TunableInfo kInfos[kTunables] = {
     {"switch_blocks", "blocks a multiprocessor that such a key switch is split for", 1, 256},
 };
 
-const Backend& tuned(const Device& device) {
-  const auto* backend = dynamic_cast<const Backend*>(&device);
-  if (backend == nullptr || !backend->has_tuning())
-    throw UnsupportedError(
-        cat("device ", device.info().name, " has no tuning, expected a CUDA device"),
-        {{"device", device.info().name}, {"expected", "cuda"}});
-  return *backend;
+// What queues launches: the device, or each of its parts.
+std::vector<Backend*> launchers(Device& device) {
+  std::vector<Backend*> found;
+  for (const auto& part : device.parts()) found.push_back(dynamic_cast<Backend*>(part.get()));
+  if (found.empty()) found.push_back(dynamic_cast<Backend*>(&device));
+  for (const Backend* each : found)
+    if (each == nullptr || !each->has_tuning())
+      throw UnsupportedError(
+          cat("device ", device.info().name, " has no tuning, expected a CUDA device"),
+          {{"device", device.info().name}, {"expected", "cuda"}});
+  return found;
 }
 
-// What `of` says of every part.
+// Parts are set, and read, all together.
+ForkMutex& together() {
+  static ForkMutex mutex;
+  return mutex;
+}
+
+// What `of` says of every launcher.
 template <class Of>
-Tuning common(const std::vector<std::shared_ptr<Device>>& parts, const Of& of) {
-  const Tuning found = of(*parts[0]);
-  for (const auto& part : parts) {
-    const Tuning other = of(*part);
+Tuning common(const Device& device, const Of& of) {
+  const auto all = launchers(const_cast<Device&>(device));  // which are read
+  const std::scoped_lock lock(together());
+  const Tuning found = of(*all[0]);
+  for (const Backend* each : all) {
+    const Tuning other = of(*each);
     const auto at = std::mismatch(found.begin(), found.end(), other.begin());
     if (at.first == found.end()) continue;
     const char* name = kInfos[at.first - found.begin()].name;
-    throw StateError(cat(parts[0]->info().name, " and ", part->info().name, " go by ", name, " ",
-                         *at.first, " and ", *at.second, ", expected the same of all parts"),
-                     {{"device", part->info().name}, {name, cat(*at.second)}});
+    throw StateError(cat("parts of device ", device.info().name, " differ in ", name, ": ",
+                         *at.first, " of ", all[0]->info().name, ", ", *at.second, " of ",
+                         each->info().name, ", expected the same of all"),
+                     {{"device", each->info().name}, {name, cat(*at.second)}});
   }
   return found;
 }
@@ -98,25 +113,22 @@ void Backend::begin_with(const Tuning& defaults) {
   for (u32 i = 0; i < kTunables; ++i) tuning_[i].store(defaults[i], std::memory_order_relaxed);
 }
 
-Tuning tuning(const Device& device) {
-  if (const auto parts = device.parts(); !parts.empty())
-    return common(parts, [](const Device& part) { return tuning(part); });
-  const Backend& backend = tuned(device);
+Tuning Backend::tuning() const {
   Tuning found;
-  for (u32 i = 0; i < kTunables; ++i) found[i] = backend.tuned(static_cast<Tunable>(i));
+  for (u32 i = 0; i < kTunables; ++i) found[i] = tuned(static_cast<Tunable>(i));
   return found;
 }
 
+Tuning tuning(const Device& device) {
+  return common(device, [](const Backend& each) { return each.tuning(); });
+}
+
 Tuning default_tuning(const Device& device) {
-  if (const auto parts = device.parts(); !parts.empty())
-    return common(parts, [](const Device& part) { return default_tuning(part); });
-  return tuned(device).defaults_.value();
+  return common(device, [](const Backend& each) { return *each.defaults(); });
 }
 
 void set_tuning(Device& device, const Tuning& wanted) {
-  const auto parts = device.parts();
-  for (const auto& part : parts) tuned(*part);
-  if (parts.empty()) tuned(device);
+  const auto all = launchers(device);
   for (u32 i = 0; i < kTunables; ++i) {
     const TunableInfo& info = kInfos[i];
     if (wanted[i] < info.least || wanted[i] > info.most)
@@ -124,11 +136,10 @@ void set_tuning(Device& device, const Tuning& wanted) {
           cat(info.name, " is ", wanted[i], ", expected ", info.least, " to ", info.most),
           {{info.name, cat(wanted[i])}, {"expected", cat(info.least, " to ", info.most)}});
   }
-  for (const auto& part : parts) set_tuning(*part, wanted);
-  if (!parts.empty()) return;
-  Backend& backend = backend_of(device);
-  for (u32 i = 0; i < kTunables; ++i)
-    backend.tuning_[i].store(wanted[i], std::memory_order_relaxed);
+  const std::scoped_lock lock(together());
+  for (Backend* each : all)
+    for (u32 i = 0; i < kTunables; ++i)
+      each->tuning_[i].store(wanted[i], std::memory_order_relaxed);
 }
 
 }  // namespace crenel::device

@@ -1,6 +1,7 @@
 // Key switches with a rotation or a product inside them on devices that share the limbs of
 // polynomials, against ref: any number of parts, parts without a limb of the window, keys that hold
 // the digits and limbs of a level only.
+#include "crenel/device/optimisations.h"
 #include "support/chain_level.h"
 #include "support/compositions.h"
 #include "support/devices.h"
@@ -18,8 +19,7 @@ CRENEL_SUITE_OVER(SplitForms, divided_devices({"ref+ref", "ref+ref+ref", "cpu+cp
                                                "cpu+cpu+cpu+cpu+cpu+cpu+cpu"}));
 
 struct Level : ChainLevel {
-  Level(const std::shared_ptr<device::Device>& device, Rng& r)
-      : ChainLevel(device, r, drawn_case(r)) {}
+  using ChainLevel::ChainLevel;
   const Table& table(const Context& c) const { return tables(c).up; }
   void expect_same(const std::vector<TestPoly>& polys, const Operation& operation) {
     expect_all_same(pair, polys, 1, {{"divided", operation}}, operation);
@@ -29,7 +29,7 @@ struct Level : ChainLevel {
 TEST_P(SplitForms, Rotated) {
   Rng rng = test_rng();
   for (int turn = 0; turn < 24; ++turn) {
-    Level level(device_, rng);
+    Level level(device_, rng, drawn_case(rng));
     const ChainCase& s = level.s;
     SCOPED_TRACE(level.name());
     const u64 element = rng() % (u64(2) << s.log_n) | 1;
@@ -52,7 +52,7 @@ TEST_P(SplitForms, Rotated) {
 TEST_P(SplitForms, Product) {
   Rng rng = test_rng();
   for (int turn = 0; turn < 24; ++turn) {
-    Level level(device_, rng);
+    Level level(device_, rng, drawn_case(rng));
     const ChainCase& s = level.s;
     SCOPED_TRACE(level.name());
     const bool square = rng() % 2 == 0, doubled = rng() % 2 == 0, constant = rng() % 2 == 0;
@@ -77,49 +77,71 @@ TEST_P(SplitForms, Product) {
 
 // Of both forms, twice each and in any order: rooms and meetings of a recording are its own, also
 // behind one that was given up half way.
+void expect_recorded(Level& level, Rng& rng) {
+  const ChainCase& s = level.s;
+  SCOPED_TRACE(level.name());
+  const u64 element = rng() % (u64(2) << s.log_n) | 1;
+  const LimbScalars lift = random_scalars(level.pair.ring(), rng, s.window(), true);
+  const std::vector<TestPoly> polys{level.poly(2, s.extended()), level.poly(2, s.window()),
+                                    level.key(), level.poly(2, s.extended())};
+  const auto work = [&](Context& c, const Views& v) {
+    const device::KeyView key = level.view(v[2]);
+    c.kernels->key_switch_product(*c.stream, v[3], v[1], v[1], level.table(c), key, s.first_digit(),
+                                  lift);
+    c.kernels->key_switch_rotated(*c.stream, v[0], v[1].components(1, 1), level.table(c), key,
+                                  s.first_digit(), element, false);
+    c.kernels->add(*c.stream, v[0], v[0], v[3]);
+  };
+  const auto expected = run_on(level.pair.reference, polys, work);
+  const auto got = run_on(level.pair.candidate, polys, [&](Context& c, const Views& v) {
+    const auto gives_up = [&] {
+      work(c, v);
+      throw StateError("given up");
+    };
+    const auto in_use = [&] {
+      u64 sum = 0;
+      for (const auto& part : c.device->parts()) sum += part->pools().in_use;
+      return sum;
+    };
+    work(c, v);
+    c.stream->synchronize();
+    const u64 before = in_use();
+    EXPECT_THROW(c.stream->capture(gives_up), StateError);
+    EXPECT_EQ(in_use(), before);
+    const auto graph = c.stream->capture([&] { work(c, v); });
+    for (int i = 0; i < 2; ++i) {
+      c.stream->fill_zero(v[0].data, v[0].words() * sizeof(u32));
+      graph->launch(*c.stream);
+    }
+  });
+  EXPECT_TRUE(same_words(polys[0], got[0], expected[0]));
+  EXPECT_TRUE(same_words(polys[3], got[3], expected[3]));
+}
+
 TEST_P(SplitForms, Recorded) {
   Rng rng = test_rng();
   for (int turn = 0; turn < 4; ++turn) {
-    Level level(device_, rng);
-    const ChainCase& s = level.s;
-    SCOPED_TRACE(level.name());
-    const u64 element = rng() % (u64(2) << s.log_n) | 1;
-    const LimbScalars lift = random_scalars(level.pair.ring(), rng, s.window(), true);
-    const std::vector<TestPoly> polys{level.poly(2, s.extended()), level.poly(2, s.window()),
-                                      level.key(), level.poly(2, s.extended())};
-    const auto work = [&](Context& c, const Views& v) {
-      const device::KeyView key = level.view(v[2]);
-      c.kernels->key_switch_product(*c.stream, v[3], v[1], v[1], level.table(c), key,
-                                    s.first_digit(), lift);
-      c.kernels->key_switch_rotated(*c.stream, v[0], v[1].components(1, 1), level.table(c), key,
-                                    s.first_digit(), element, false);
-      c.kernels->add(*c.stream, v[0], v[0], v[3]);
-    };
-    const auto expected = run_on(level.pair.reference, polys, work);
-    const auto got = run_on(level.pair.candidate, polys, [&](Context& c, const Views& v) {
-      const auto gives_up = [&] {
-        work(c, v);
-        throw StateError("given up");
-      };
-      const auto in_use = [&] {
-        u64 sum = 0;
-        for (const auto& part : c.device->parts()) sum += part->pools().in_use;
-        return sum;
-      };
-      work(c, v);
-      c.stream->synchronize();
-      const u64 before = in_use();
-      EXPECT_THROW(c.stream->capture(gives_up), StateError);
-      EXPECT_EQ(in_use(), before);
-      const auto graph = c.stream->capture([&] { work(c, v); });
-      for (int i = 0; i < 2; ++i) {
-        c.stream->fill_zero(v[0].data, v[0].words() * sizeof(u32));
-        graph->launch(*c.stream);
-      }
-    });
-    EXPECT_TRUE(same_words(polys[0], got[0], expected[0]));
-    EXPECT_TRUE(same_words(polys[3], got[3], expected[3]));
+    Level level(device_, rng, drawn_case(rng));
+    expect_recorded(level, rng);
   }
+}
+
+// Rings whose sources GPUs exchange as tiles, and where one part's conversions take none.
+TEST_P(SplitForms, OfLargeRings) {
+  Rng rng = test_rng();
+  const auto parts = device_->parts();
+  const auto all = device::optimisations(*parts.back());
+  const auto none = all.without(device::Optimisation::convert_columns);
+  const u32 largest = device_->has_graphs() ? 15 : 14;  // all others have one form
+  for (u32 log_n = 14; log_n <= largest; ++log_n)
+    for (const auto& last : {all, none}) {
+      device::set_optimisations(*parts.back(), last);
+      ChainCase s{"large", log_n, toy_chain(1, 5, 2), 0, 0, 1 + u32(rng() % 2), {}};
+      s.begin = u32(rng() % 2), s.end = 4 + u32(rng() % 3);
+      Level level(device_, rng, s);
+      expect_recorded(level, rng);
+    }
+  device::set_optimisations(*parts.back(), all);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "crenel/circuits/bootstrapping.h"
 #include "crenel/device/account.h"
 #include "crenel/device/optimisations.h"
+#include "crenel/device/tuning.h"
 #include "device/several.h"
 #include "support/ckks_world.h"
 #include "support/devices.h"
@@ -111,6 +112,38 @@ TEST(SplitAccount, PartsLaunchWhatOneGpuLaunches) {
     }
     EXPECT_EQ(written, one[0].written) << name;
   }
+}
+
+// Sources that come as tiles are brought by pairs of blocks, once for both; limb by limb they are
+// not.
+TEST(SplitAccount, SourcesComeAsTilesWithTransforms) {
+  std::string reason;
+  if (!test::open_or_reason("cuda:dry:0+1", reason)) GTEST_SKIP() << reason;
+  const auto read = [&](device::ExchangeBy way, u64 pairs) {
+    const auto device = device::open("cuda:dry:0+1");
+    device::exchange_by(*device, way);
+    auto numbers = device::tuning(*device);
+    numbers[u32(device::Tunable::conversion_pairs)] = pairs;
+    device::set_tuning(*device, numbers);
+    const Context context(Params::preset("leveled-n15-s40"), device);
+    Client client = context.keygen();
+    const Evaluator ev = context.evaluator(client.evaluation_keys({{1}, false, false}));
+    const Ciphertext a = client.encrypt(test::Values(context.params().slots(), 0.5));
+    const auto account = std::make_shared<device::Account>();
+    const auto part = dynamic_cast<device::DividedStream&>(context.stream()).parts()[0];
+    part->account(account);
+    ev.rotate(a, 1);
+    part->account(nullptr);
+    u64 bytes = 0;
+    for (const auto& record : account->records())
+      if (record.kernel == "convert_columns") bytes += record.read_bytes;
+    EXPECT_GT(bytes, 0u);
+    return bytes;
+  };
+  const u64 by_kernels = read(device::ExchangeBy::kernels, 1);
+  EXPECT_EQ(by_kernels, read(device::ExchangeBy::kernels, 0));
+  EXPECT_EQ(by_kernels, read(device::ExchangeBy::transforms, 0));
+  EXPECT_LT(read(device::ExchangeBy::transforms, 1), by_kernels);
 }
 
 // What a replay states to the account of each part is what that part was recorded with.

@@ -39,6 +39,9 @@ def tune(
     start = tuning.Choice(default_tuning(on))  # refuses devices that have none
     began = time.perf_counter()
     of_values = secrets.randbits(32) if seed is None else seed
+    if on.parts and gates != "none":
+        print(f"no gates: {on.name} shares ciphertexts of CKKS alone")
+        gates = "none"
     workloads = Workloads(on, parameters, None if gates == "none" else gates, repeats, seconds, of_values)
     workloads.times(start)  # warms the device, and is what later bits are compared with
     best, steps = tuning.search(workloads.times, start, say=say)

@@ -325,14 +325,15 @@ void PolyKernels::sources(Stream& stream, const View& out, const SourcesOf& of,
   do_sources(stream, out, of, scales);
 }
 
-void SourcesView::expect_limbs() const {
+const PolyView<const u32>& SourcesView::limbs() const {
   if (tiled) throw StateError("sources in tiles, expected limb by limb");
+  return view;
 }
 
 void PolyKernels::mod_up_from(Stream& stream, const View& out, const SourcesView& sources,
                               const ConstView& own, const Prepared<rns::ModUp>& table) {
   watch::point();
-  checks::mod_up_from(ring(), out, sources, own, table);
+  checks::mod_up_from(ring(), out, sources.view, own, table);
   do_mod_up_from(stream, out, sources, own, table);
 }
 
@@ -341,7 +342,7 @@ void PolyKernels::key_switch_from(Stream& stream, const View& out, const Sources
                                   const Key& key, u32 first_digit, const ConstView* addend,
                                   const Scalars* factor) {
   watch::point();
-  checks::key_switch_from(ring(), out, sources, own, table, key, first_digit, addend, factor);
+  checks::key_switch_from(ring(), out, sources.view, own, table, key, first_digit, addend, factor);
   do_key_switch_from(stream, out, sources, own, table, key, first_digit, addend, factor);
 }
 
@@ -351,7 +352,7 @@ void PolyKernels::key_switch_rotated_from(Stream& stream, const View& out,
                                           u32 first_digit, u64 element, bool add,
                                           const ConstView* addend, const Scalars* factor) {
   watch::point();
-  checks::key_switch_rotated_from(ring(), out, sources, own, table, key, first_digit, element,
+  checks::key_switch_rotated_from(ring(), out, sources.view, own, table, key, first_digit, element,
                                   addend);
   do_key_switch_rotated_from(stream, out, sources, own, table, key, first_digit, element, add,
                              addend, factor);
@@ -363,7 +364,7 @@ void PolyKernels::key_switch_product_from(Stream& stream, const View& out,
                                           const Key& key, u32 first_digit, const Scalars& lift,
                                           const ProductSum& sum) {
   watch::point();
-  checks::key_switch_product_from(ring(), out, sources, a, b, table, key, first_digit, sum);
+  checks::key_switch_product_from(ring(), out, sources.view, a, b, table, key, first_digit, sum);
   do_key_switch_product_from(stream, out, sources, a, b, table, key, first_digit, lift, sum);
 }
 
@@ -371,7 +372,7 @@ void PolyKernels::divide_from(Stream& stream, const View& out, const SourcesView
                               const ConstView& x, const Prepared<rns::Divide>& table,
                               const ConstView* addend) {
   watch::point();
-  checks::divide_from(ring(), out, sources, x, table, addend);
+  checks::divide_from(ring(), out, sources.view, x, table, addend);
   do_divide_from(stream, out, sources, x, table, addend);
 }
 

@@ -113,14 +113,15 @@ struct SourcesOf {
 };
 
 /// Sources of a base conversion, as sources() leaves them or spread_sources() does (several.h).
-struct SourcesView : PolyView<const u32> {
+struct SourcesView {
+  PolyView<const u32> view;
   bool tiled = false;  ///< not limb by limb, but as the backend's conversions bring them
 
   template <class Word>
-  SourcesView(const PolyView<Word>& view, bool in_tiles = false)  // NOLINT: implicit on purpose
-      : PolyView<const u32>(view), tiled(in_tiles) {}
-  /// StateError where they are tiled.
-  void expect_limbs() const;
+  SourcesView(const PolyView<Word>& of, bool in_tiles = false)  // NOLINT: implicit on purpose
+      : view(of), tiled(in_tiles) {}
+  /// The view of those that are not tiled; StateError for others.
+  const PolyView<const u32>& limbs() const;
 };
 
 /// A key switch of whose result only a division is wanted: key_switch_product of `in` and `other`

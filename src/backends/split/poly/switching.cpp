@@ -113,7 +113,7 @@ void SplitPolyKernels::do_base_convert(Stream& stream, View out, ConstView in,
   const auto& split = table.on_device<SplitTable<rns::BaseConversion>>().on(layout);
   const auto sources = gathered(stream, in, split.order, out.limbs);
   each(stream, layout, out.limbs, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.base_convert(part, at.local(p, out), sources[p], split.parts[p]);
+    kernels.base_convert(part, at.local(p, out), sources[p].limbs(), split.parts[p]);
   });
 }
 
@@ -124,7 +124,8 @@ void SplitPolyKernels::do_lift_signed(Stream& stream, i64* values, ConstView in)
   undealt(split.blocks(), in);
   const auto sources = gathered(stream, in, whole().by_part(in.limbs), everywhere);
   each(stream, whole(), everywhere, [&](u32 p, PolyKernels& kernels, Stream& part) {
-    kernels.lift_signed(part, static_cast<i64*>(split.blocks().flat(p, values)), sources[p]);
+    kernels.lift_signed(part, static_cast<i64*>(split.blocks().flat(p, values)),
+                        sources[p].limbs());
   });
 }
 

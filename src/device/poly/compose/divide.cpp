@@ -29,11 +29,10 @@ void PolyKernels::do_divide(Stream& stream, View out, ConstView in,
 
 void PolyKernels::do_divide_from(Stream& stream, View out, SourcesView sources, ConstView x,
                                  const Prepared<rns::Divide>& table, const ConstView* addend) {
-  sources.expect_limbs();
   const u32 limbs = out.limbs.size();
   // out = -r / B, computed in place; then the kept limbs of x are added on top.
   const View remainder = compose::with_domain(out, Domain::coeff);
-  base_convert(stream, remainder, sources, table.conversions->at(0));
+  base_convert(stream, remainder, sources.limbs(), table.conversions->at(0));
   ntt(stream, out, remainder);
   mul_scalar(stream, out, out, scalars_of(ring(), out.limbs, table->result_scale, 0, limbs, true));
   for (const auto& run : compose::common_runs(out.limbs, x.limbs))

@@ -40,7 +40,7 @@ void PolyKernels::do_key_switch_from(Stream& stream, View out, SourcesView sourc
                                      const Prepared<rns::ModUp>& table, const Key& key,
                                      u32 first_digit, const ConstView* addend,
                                      const Scalars* factor) {
-  PolyShape shape = sources.shape;
+  PolyShape shape = sources.view.shape;
   shape.components = static_cast<u32>(table->digits.size());
   compose::Temporary digits(stream, shape, table->output, Domain::eval);
   mod_up_from(stream, digits.view(), sources, own, table);

@@ -25,8 +25,8 @@ void PolyKernels::do_mod_up(Stream& stream, View out, ConstView in,
 
 void PolyKernels::do_mod_up_from(Stream& stream, View out, SourcesView sources, ConstView own,
                                  const Prepared<rns::ModUp>& table) {
-  sources.expect_limbs();
-  const PolyShape shape = sources.shape;
+  const ConstView& limbs = sources.limbs();
+  const PolyShape shape = limbs.shape;
   for (u32 d = 0; d < table->digits.size(); ++d) {
     const auto& digit = table->digits[d];
     const View to = out.components(d, 1);
@@ -40,7 +40,7 @@ void PolyKernels::do_mod_up_from(Stream& stream, View out, SourcesView sources, 
     if (digit.conversion.destination.empty()) continue;
     // The others lie before and after them in `to`, but must be one view for the conversion.
     Temporary extended(stream, shape, digit.conversion.destination, Domain::coeff);
-    const ConstView digit_limbs = sources.limb_window(digit.first, digit.count);
+    const ConstView digit_limbs = limbs.limb_window(digit.first, digit.count);
     base_convert(stream, extended.view(), digit_limbs, table.conversions->at(d));
     for (const auto& run : compose::common_runs(digit.conversion.destination, to.limbs))
       ntt(stream, to.limb_window(run.second, run.count),

@@ -23,6 +23,8 @@ Poly<const u32> read_only(const Poly<u32>& p) {
   return {p.data, p.component_stride, p.batch_stride};
 }
 
+Sources sources_of(const device::SourcesView& given) { return {poly(given.view), given.tiled}; }
+
 // The second pass of an inverse transform, as the conversion after it takes it: in tiles or not.
 Sources inverse_columns(Stream& stream, const ConversionTables& conversion,
                         const TransformArgs& args, u32 limbs, const Poly<u32>& workspace,
@@ -265,7 +267,7 @@ void CudaPolyKernels::do_mod_up_from(Stream& stream, View out, device::SourcesVi
                                      ConstView own, const Prepared<rns::ModUp>& table) {
   if (!fast()) return PolyKernels::do_mod_up_from(stream, out, sources, own, table);
   const device::Stage stage(stream, "mod_up");
-  raise(stream, tables_, out, {poly(sources), sources.tiled}, sources.shape, own, table);
+  raise(stream, tables_, out, sources_of(sources), sources.view.shape, own, table);
 }
 
 void CudaPolyKernels::do_key_multiply(Stream& stream, View out, ConstView digits, const Key& key,
@@ -390,7 +392,7 @@ void CudaPolyKernels::do_key_switch_from(Stream& stream, View out, device::Sourc
     return PolyKernels::do_key_switch_from(stream, out, sources, own, table, key, first_digit,
                                            addend, factor);
   const device::Stage stage(stream, "key_switch");
-  switch_key(stream, tables_, out, {poly(sources), sources.tiled}, sources.shape, own, table,
+  switch_key(stream, tables_, out, sources_of(sources), sources.view.shape, own, table,
              position_bytes(out.limbs, key.pairs.limbs), tail_of(key, first_digit, addend, factor));
 }
 
@@ -403,7 +405,7 @@ void CudaPolyKernels::do_key_switch_rotated_from(Stream& stream, View out,
     return PolyKernels::do_key_switch_rotated_from(stream, out, sources, own, table, key,
                                                    first_digit, element, add, addend, factor);
   const device::Stage stage(stream, "key_switch");
-  turn_key(stream, tables_, out, {poly(sources), sources.tiled}, sources.shape, own, table, key,
+  turn_key(stream, tables_, out, sources_of(sources), sources.view.shape, own, table, key,
            first_digit, element, add, addend, factor);
 }
 
@@ -417,8 +419,8 @@ void CudaPolyKernels::do_key_switch_product_from(Stream& stream, View out,
     return PolyKernels::do_key_switch_product_from(stream, out, sources, a, b, table, key,
                                                    first_digit, lift, sum);
   const device::Stage stage(stream, "key_switch");
-  switch_product(stream, ring(), tables_, out, {poly(sources), sources.tiled}, a, b, table, key,
-                 first_digit, lift, sum);
+  switch_product(stream, ring(), tables_, out, sources_of(sources), a, b, table, key, first_digit,
+                 lift, sum);
 }
 
 void CudaPolyKernels::do_divide(Stream& stream, View out, ConstView in,
@@ -440,8 +442,8 @@ void CudaPolyKernels::do_divide_from(Stream& stream, View out, device::SourcesVi
   if (!fast() || table->dropped.empty())
     return PolyKernels::do_divide_from(stream, out, sources, x, table, addend);
   const device::Stage stage(stream, "divide");
-  divide_rows(stream, tables_, out, {poly(sources), sources.tiled}, x,
-              table.on_device<ConversionTables>(), addend);
+  divide_rows(stream, tables_, out, sources_of(sources), x, table.on_device<ConversionTables>(),
+              addend);
 }
 
 }  // namespace crenel::backend::cuda

@@ -27,9 +27,9 @@ __global__ void __launch_bounds__(kSpreadThreads<kColumnBits<LogN>>,
   meet(spread);
 }
 
-// The same in tiles, as TiledSources says. Those of a block are one piece of a limb: they are put
-// together in shared memory, each half of the banks further, so that what a warp stores is in
-// different ones, and go from there, 16 bytes a thread: a link carries whole lines.
+// The same in tiles, as TiledSources says. The two of a block are one piece of a limb: they are put
+// together in shared memory, the second half of the banks further on, so that a warp's stores meet
+// in none, and go from there, 16 bytes a thread.
 template <u32 LogN>
 __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
     column_inverse_spread_tiles(const __grid_constant__ TransformArgs args,
@@ -40,15 +40,10 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
   constexpr u32 kColumns = kTileColumns<kColumnBits<LogN>>;
   inverse_columns<LogN, InverseTail::tiled, kColumns, Tiles::kTiles * kGap>(
       args, scales, [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread], u32* tile) {
-        const u32 row = first >> kRowBits<LogN>, column = first % kColumns;
-        const u32 inner = column % Tiles::kColumns;
-        u32* place = tile + column / Tiles::kColumns * kPlace;
-        u32* even = place + Tiles::slot(row, inner);
-        u32* odd = place + Tiles::slot(row + (1u << Tiles::kHigh), inner);
-        constexpr u32 kStep = Tiles::slot(2u << Tiles::kHigh, 0);
+        const u32 column = first % kColumns;
         __syncthreads();  // all have read it
-#pragma unroll
-        for (u32 e = 0; e < kPerThread; ++e) (e % 2 == 0 ? even : odd)[e / 2 * kStep] = x[e];
+        put_in_tile<LogN>(tile + column / Tiles::kColumns * kPlace, first >> kRowBits<LogN>,
+                          column % Tiles::kColumns, x);
         __syncthreads();
         constexpr u32 kQuads = kPerThread / 4, kStride = 4 * kColumnThreads<kColumnBits<LogN>>;
         uint4 quads[kQuads];

@@ -129,6 +129,18 @@ __device__ __forceinline__ void inverse_columns(const TransformArgs& args,
   store(limb, b, c, (group << kRow) + column, x, tile);
 }
 
+// A thread's values of one column into its tile: every 2^kHigh-th row from `row` on.
+template <u32 LogN>
+__device__ __forceinline__ void put_in_tile(u32* tile, u32 row, u32 column,
+                                            const u32 (&x)[kPerThread]) {
+  using Tiles = TiledSources<LogN>;
+  u32* even = tile + Tiles::slot(row, column);
+  u32* odd = tile + Tiles::slot(row + (1u << Tiles::kHigh), column);
+  constexpr u32 kStep = Tiles::slot(2u << Tiles::kHigh, 0);
+#pragma unroll
+  for (u32 e = 0; e < kPerThread; ++e) (e % 2 == 0 ? even : odd)[e / 2 * kStep] = x[e];
+}
+
 template <u32 LogN, InverseTail Tail>
 __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksPerSm)
     column_inverse(const __grid_constant__ TransformArgs args, const InverseScale* scales) {
@@ -136,13 +148,10 @@ __global__ void __launch_bounds__(kColumnThreads<kColumnBits<LogN>>, kNttBlocksP
       args, scales, [&](u32 limb, u32 b, u32 c, u32 first, const u32(&x)[kPerThread], u32*) {
         u32* to = args.out.limb(b, c, limb, LogN);
         if constexpr (Tail == InverseTail::tiled) {
-          using Tiles = TiledSources<LogN>;
-          const u32 row = first >> kRowBits<LogN>, column = first & ((1u << kRowBits<LogN>)-1);
-          u32* even = to + Tiles::at(row, column);
-          u32* odd = to + Tiles::at(row + (1u << Tiles::kHigh), column);
-          constexpr u32 kStep = Tiles::slot(2u << Tiles::kHigh, 0);
-#pragma unroll
-          for (u32 e = 0; e < kPerThread; ++e) (e % 2 == 0 ? even : odd)[e / 2 * kStep] = x[e];
+          constexpr u32 kRow = kRowBits<LogN>, kColumns = TiledSources<LogN>::kColumns;
+          const u32 column = first & ((1u << kRow) - 1);
+          put_in_tile<LogN>(to + column / kColumns * kFusedValues, first >> kRow, column % kColumns,
+                            x);
         } else {
 #pragma unroll
           for (u32 e = 0; e < kPerThread; ++e) to[first + (e << kColumnStep<LogN>)] = x[e];

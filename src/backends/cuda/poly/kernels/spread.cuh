@@ -25,7 +25,7 @@ __device__ __forceinline__ u32 load_acquire_system(const u32* p) {
   asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
   return v;
 }
-// What this thread has seen others store is what copies in the background bring after.
+// Copies in the background that come after this see what this thread has seen others store.
 __device__ __forceinline__ void fence_background() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("fence.proxy.async.global;" ::: "memory");

@@ -16,9 +16,10 @@ constexpr u32 row_bits(u32 log_n) { return log_n - log_n / 2; }  // 5..9
 
 /// Columns of a block of the column pass of `bits` stages.
 constexpr u32 tile_columns(u32 bits) { return bits == 5 ? 32 : 4096u >> bits; }
-/// The same of the pass that stores to other GPUs: whole lines of 128 bytes. With half of one, two
-/// H200 took nearly as long for an exchange as by a kernel of its own that stores more at once,
-/// though that one hides nothing (docs/notes/2026-11-26-several-gpus.md).
+/// The same of the pass that stores to other GPUs limb by limb, not in tiles: whole lines of 128
+/// bytes. With half of one, two H200 took nearly as long for an exchange as by a kernel of its own
+/// that stores more at once, though that one hides nothing
+/// (docs/notes/2026-11-26-several-gpus.md).
 constexpr u32 spread_columns(u32 bits) { return tile_columns(bits) < 32 ? 32 : tile_columns(bits); }
 /// Rows of a block of the row pass of `bits` stages.
 constexpr u32 tile_rows(u32 bits) { return bits <= 6 ? 32 : 4096u >> bits; }
