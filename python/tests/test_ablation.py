@@ -210,6 +210,11 @@ def test_bench_ablation_says_what_is_wrong(capsys):
     assert "--limbs many" in capsys.readouterr().err
 
 
+def test_bench_ablation_refuses_models_of_several_gpus(capsys, dry_device):
+    assert main(["bench", "ablation", "--device", "cuda:dry:0+1", "--params", "toy-boot40"]) == 2
+    assert "cuda:dry:0+1 computes nothing, and bounds are of one GPU's launches" in capsys.readouterr().err
+
+
 def test_other_bits_are_found():
     """What judges results: other bits of an exact one are wrong, of an inexact one beyond its error too."""
 

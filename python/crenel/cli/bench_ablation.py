@@ -12,6 +12,7 @@ import typer
 from crenel.errors import ParameterError, UnsupportedError
 
 if TYPE_CHECKING:
+    from crenel import Device
     from crenel.ablation import Bench, Measured
 
 OPERATIONS = "bootstrap,key_switch"
@@ -43,7 +44,6 @@ def ablation(
     status 1 where one does not. On cuda:dry nothing runs: times are bounds of what would."""
     import secrets
 
-    import crenel
     from crenel import ablation as ladder
     from crenel import ablation_algorithm as savings
     from crenel.ceilings import load_ceilings
@@ -55,7 +55,7 @@ def ablation(
     expect_new(file)
     rates = load_ceilings(ceilings)
     of_values = secrets.randbits(32) if seed is None else seed
-    on = crenel.Device(device)
+    on = _opened(device)
     params = ladder.of(parameters)
     _expect_matplotlib(plot)
     done = []
@@ -77,6 +77,19 @@ def ablation(
         write_record(file, document)
     _draw(document, plot)
     raise typer.Exit(1 if _tell_wrong(row for _, rows in done for row in rows) else 0)
+
+
+def _opened(name: str) -> Device:
+    from crenel import Device
+
+    device = Device(name)
+    if device.parts and device.name.startswith("cuda:dry"):
+        raise UnsupportedError(
+            f"{device.name} computes nothing, and bounds are of one GPU's launches: expected cuda:dry, or "
+            "devices that are there",
+            {"device": device.name, "expected": "cuda:dry"},
+        )
+    return device
 
 
 def _draw(document: dict[str, Any], file: Path | None) -> None:
