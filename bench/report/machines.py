@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from report.text import table
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
 
 NETWORKS = [
     "network",
@@ -43,7 +48,9 @@ def machine_sections(files: dict[str, dict]) -> str:
 
 
 def _network(run: dict, files: dict[str, dict]) -> list[str]:
-    row = files[run["record"]]["results"][0]
+    # Of the day that it was compared on, kept aside where there is a newer record since.
+    record = files.get(run["record"]) or json.loads((RESULTS / run["record"]).read_text(encoding="utf-8"))
+    row = record["results"][0]
     return [
         row["network"],
         row["params"],
