@@ -91,8 +91,8 @@ void spread_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& w
                     std::span<const SpreadTarget> targets, const Meeting& meeting, bool tiled);
 bool can_spread_sources(const PolyKernels& kernels, const Stream& stream, const SourcesOf& of);
 /// Of what can_spread_sources(): whether what goes on from them by this table, a ModUp's or a
-/// division's, wants them tiled
-/// (SourcesView), not limb by limb. Null, where no kernel of a conversion reads it, does not.
+/// division's, wants them tiled (SourcesView), not limb by limb. Null, where no kernel of a
+/// conversion reads it, does not.
 bool takes_tiles(Stream& stream, const DeviceTable* conversions, u32 log_n);
 /// The same of kernels of CUDA.
 void cuda_begin_sources(PolyKernels& kernels, Stream& stream, const PolyView<u32>& workspace,
