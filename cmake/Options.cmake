@@ -10,7 +10,7 @@ set(CRENEL_CUDA AUTO CACHE STRING "CUDA backend: AUTO (when nvcc is found), ON, 
 set_property(CACHE CRENEL_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(CRENEL_CUDA_ARCHITECTURES "90" CACHE STRING "GPU architectures, in CMake's syntax; of wheels: tools/release")
 set(CRENEL_COLD_OPTIONS "" CACHE STRING
-  "Compiler options of the layers that only lead to kernels, behind all others: -O0 compiles faster")
+  "Compiler options of what only leads to kernels (layers, Python, benchmarks), behind all others: -O0 compiles faster")
 set(CRENEL_SANITIZE "" CACHE STRING "Sanitizers for host code, e.g. address,undefined or thread")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

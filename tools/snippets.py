@@ -1,6 +1,7 @@
 """The Python of README.md and docs/, block by block, with the lines where it stands.
 
-A block fenced as ``python`` is a program: it runs as it stands (python/tests/test_readme.py). One fenced as
+A block fenced as ``python`` is a program: it runs as it stands (python/tests/test_readme.py,
+test_guides.py). One fenced as
 ``py`` is one that is only shown, because it needs a GPU or minutes. Types are checked in both
 (tools/check_types.py).
 """
@@ -8,6 +9,8 @@ A block fenced as ``python`` is a program: it runs as it stands (python/tests/te
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,3 +54,10 @@ def of_page(page: str, root: Path = ROOT) -> list[Snippet]:
 def snippets(root: Path = ROOT) -> list[Snippet]:
     """All blocks of all pages."""
     return [snippet for page in pages(root) for snippet in of_page(page, root)]
+
+
+def run(snippet: Snippet, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The program, run in this folder; line numbers of a traceback are those of the page."""
+    script = folder / "snippet.py"
+    script.write_text(snippet.placed, encoding="utf-8")
+    return subprocess.run([sys.executable, script], cwd=folder, capture_output=True, text=True)

@@ -21,9 +21,10 @@ BlockMatrix blocks_of(nb::handle object, u64 slots) {
   return blocks;
 }
 
-void make(BlockTransform* self, const ckks::Context& context, nb::handle object,
-          std::optional<i64> level, std::optional<i64> slots, i64 baby_steps,
-          const std::string& keys, std::optional<double> scale, nb::handle progress) {
+void make_block_transform(BlockTransform* self, const ckks::Context& context, nb::handle object,
+                          std::optional<i64> level, std::optional<i64> slots, i64 baby_steps,
+                          const std::string& keys, std::optional<double> scale,
+                          nb::handle progress) {
   const auto o = transform_options(level, baby_steps, keys, scale);
   const BlockMatrix blocks = blocks_of(object, checked_slots(context.params(), slots));
   const Progress told(progress);
@@ -70,9 +71,9 @@ void bind_block_transform(nb::module_& m) {
       "outputs,\n"
       "and an output has one rotation a giant step and one division, however many inputs it has:\n"
       "docs/theory/attention.md, \"Baby and giant steps\".");
-  c.def("__init__", &make, "context"_a, "blocks"_a, "level"_a = nb::none(), "slots"_a = nb::none(),
-        nb::kw_only(), "baby_steps"_a = 0, "keys"_a = "hoisted", "scale"_a = nb::none(),
-        "progress"_a = nb::none(),
+  c.def("__init__", &make_block_transform, "context"_a, "blocks"_a, "level"_a = nb::none(),
+        "slots"_a = nb::none(), nb::kw_only(), "baby_steps"_a = 0, "keys"_a = "hoisted",
+        "scale"_a = nb::none(), "progress"_a = nb::none(),
         nb::sig("def __init__(self, context: Context, blocks: "
                 "collections.abc.Sequence[collections.abc.Sequence[" CRENEL_MATRIX " | None]], "
                 "level: int | None = None, slots: int | None = None, *, baby_steps: int = 0, "

@@ -18,8 +18,9 @@ BootstrapOptions options_of(nb::handle given, const nb::kwargs& keywords) {
   return nb::cast<BootstrapOptions>(given);
 }
 
-Bootstrapper make(const ckks::Context& context, const EvaluationKeys* keys, nb::handle options,
-                  nb::handle progress, const nb::kwargs& keywords) {
+Bootstrapper make_bootstrapper(const ckks::Context& context, const EvaluationKeys* keys,
+                               nb::handle options, nb::handle progress,
+                               const nb::kwargs& keywords) {
   const BootstrapOptions chosen = options_of(options, keywords);
   const Progress told(progress);
   Bootstrapper made = released([&] {
@@ -230,8 +231,8 @@ void bind_bootstrapping(nb::module_& m) {
   bind_facts(c);
   nb::borrow<nb::class_<ckks::Context>>(nb::type<ckks::Context>())
       .def(
-          "bootstrapper", &make, "server"_a = nb::none(), "options"_a = nb::none(), nb::kw_only(),
-          "progress"_a = nb::none(), "keywords"_a,
+          "bootstrapper", &make_bootstrapper, "server"_a = nb::none(), "options"_a = nb::none(),
+          nb::kw_only(), "progress"_a = nb::none(), "keywords"_a,
           nb::sig("def bootstrapper(self, server: EvaluationKeys | None = None, options: "
                   "BootstrapOptions | None = None, *, " CRENEL_PROGRESS_SIG
                   ", " CRENEL_BOOTSTRAP_KEYWORDS ") -> Bootstrapper"),

@@ -66,7 +66,7 @@ Ciphertext compare(const BoundBridge& b, const ckks::Evaluator& ev, const tfhe::
   });
 }
 
-void bind_keys(nb::module_& m) {
+void bind_bridge_keys(nb::module_& m) {
   nb::class_<BridgeKeys>(m, "BridgeKeys",
                          "What a server needs to cross between CKKS and TFHE, beside the keys of\n"
                          "both: switching keys between their secrets, no secret. Immutable.")
@@ -137,7 +137,7 @@ void bind_key_facts(nb::module_& m) {
 }  // namespace
 
 void bind_bridge(nb::module_& m) {
-  bind_keys(m);
+  bind_bridge_keys(m);
   bind_noise(m);
   bind_key_facts(m);
   nb::class_<BoundBridge>(m, "BridgeCore", "The bridge on arrays of crenel._crenel.")

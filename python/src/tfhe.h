@@ -44,6 +44,17 @@ using TfheIntegers = Bound<tfhe::Integers, tfhe::Context>;
 using TfheCompressed = Bound<tfhe::Compressed, tfhe::Context>;
 using TfheKeys = Bound<tfhe::EvaluationKeys, tfhe::Context>;
 
+/// What arrays of one kind hold; TypeError for None, which nanobind lets into a list.
+template <class T>
+std::vector<const T*> values_of(const std::vector<const Bound<T, tfhe::Context>*>& parts) {
+  std::vector<const T*> values;
+  for (const auto* part : parts) {
+    if (part == nullptr) throw nb::type_error("expected encrypted arrays, got None");
+    values.push_back(&part->value);
+  }
+  return values;
+}
+
 /// Arrays that a circuit takes and gives.
 using CircuitArrayRef = std::variant<const TfheIntegers*, const TfheCiphertext*>;
 using CircuitArray = std::variant<TfheIntegers, TfheCiphertext>;

@@ -27,9 +27,9 @@ struct Described {
     return std::forward<Result>(made);
   }
 };
-using Class = IntegerOperations<Described>::Class;
+using CircuitClass = IntegerOperations<Described>::Class;
 
-void bind_others(Class& c) {
+void bind_others(CircuitClass& c) {
   using C = IntegerCircuit;
   c.def("invert", &C::not_, "a"_a)
       .def(
@@ -80,7 +80,8 @@ void bind_tfhe_circuits(nb::module_& m) {
   nb::class_<Value>(m, "TfheCircuitValue", "A value of a circuit: integers, or bits with bits 0.")
       .def_prop_ro("bits", [](const Value& v) { return v.type().bits; })
       .def_prop_ro("signed", [](const Value& v) { return v.type().is_signed; });
-  Class c(m, "TfheIntegerCircuit", "Operations on encrypted integers that are run as one circuit.");
+  CircuitClass c(m, "TfheIntegerCircuit",
+                 "Operations on encrypted integers that are run as one circuit.");
   c.def(nb::init<>());
   IntegerOperations<Described>(c).bind();
   bind_others(c);

@@ -19,9 +19,7 @@ TfheCiphertext wrap(const Evaluator& ev, tfhe::Ciphertext&& value) {
 }
 
 TfheCiphertext gate(const Evaluator& ev, const std::string& name, const Pointers& inputs) {
-  std::vector<const tfhe::Ciphertext*> values;
-  for (const TfheCiphertext* input : inputs) values.push_back(&input->value);
-  return wrap(ev, ev.gate(tfhe::gate_from_string(name), values));
+  return wrap(ev, ev.gate(tfhe::gate_from_string(name), values_of(inputs)));
 }
 
 TfheCiphertext linear(const Evaluator& ev, const Pointers& inputs, const std::vector<i64>& factors,
@@ -29,8 +27,9 @@ TfheCiphertext linear(const Evaluator& ev, const Pointers& inputs, const std::ve
   if (inputs.size() != factors.size())
     throw ParameterError(cat(factors.size(), " factors, expected ", inputs.size()),
                          {{"factors", factors.size()}, {"inputs", inputs.size()}});
+  const std::vector<const tfhe::Ciphertext*> values = values_of(inputs);
   std::vector<tfhe::Term> terms;
-  for (std::size_t i = 0; i < inputs.size(); ++i) terms.push_back({&inputs[i]->value, factors[i]});
+  for (std::size_t i = 0; i < values.size(); ++i) terms.push_back({values[i], factors[i]});
   return wrap(ev, ev.linear(terms, constant, plain_modulus));
 }
 
@@ -52,13 +51,6 @@ std::vector<TfheCiphertext> decompose(const Evaluator& ev, const TfheCiphertext&
   std::vector<TfheCiphertext> out;
   for (tfhe::Ciphertext& digit : digits) out.push_back(wrap(ev, std::move(digit)));
   return out;
-}
-
-template <class T, class Plain>
-std::vector<const Plain*> plain(const std::vector<const T*>& parts) {
-  std::vector<const Plain*> values;
-  for (const T* part : parts) values.push_back(&part->value);
-  return values;
 }
 
 void bind_messages(nb::module_& m) {
@@ -161,7 +153,7 @@ void bind_message_arithmetic(nb::module_& m) {
       .def(
           "sum",
           [](const E& ev, const Pointers& parts) {
-            return wrap(ev.evaluator(), ev.sum(plain<TfheCiphertext, tfhe::Ciphertext>(parts)));
+            return wrap(ev.evaluator(), ev.sum(values_of(parts)));
           },
           "parts"_a, ReleaseGil())
       .def(

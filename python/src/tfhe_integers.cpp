@@ -35,21 +35,11 @@ struct Computed {
     return wrap(ev, std::forward<Result>(made));
   }
 };
-using Class = IntegerOperations<Computed>::Class;
+using IntegersClass = IntegerOperations<Computed>::Class;
 
-template <class T, class Plain>
-std::vector<const Plain*> plain(const std::vector<const T*>& parts) {
-  std::vector<const Plain*> values;
-  for (const T* part : parts) {
-    if (part == nullptr) throw nb::type_error("expected encrypted arrays, got None");
-    values.push_back(&part->value);
-  }
-  return values;
-}
 using Parts = std::vector<const TfheIntegers*>;
-const auto integers_of = plain<TfheIntegers, tfhe::Integers>;
 
-void bind_others(Class& c) {
+void bind_others(IntegersClass& c) {
   using E = IntegerEvaluator;
   c.def("run", &run_circuit, "circuit"_a, "arrays"_a, ReleaseGil())
       .def(
@@ -81,21 +71,19 @@ void bind_others(Class& c) {
           },
           "count"_a, "bits"_a, "signed"_a, "seed"_a = nb::bytes("", 0))
       .def(
-          "sum",
-          [](const E& ev, const Parts& parts) { return wrap(ev, ev.sum(integers_of(parts))); },
+          "sum", [](const E& ev, const Parts& parts) { return wrap(ev, ev.sum(values_of(parts))); },
           "parts"_a, ReleaseGil())
       .def(
           "dot",
           [](const E& ev, const Parts& a, const Parts& b) {
-            return wrap(ev, ev.dot(integers_of(a), integers_of(b)));
+            return wrap(ev, ev.dot(values_of(a), values_of(b)));
           },
           "a"_a, "b"_a, ReleaseGil())
       .def(
           "sum_messages",
           [](const E& ev, const std::vector<const TfheCiphertext*>& parts, u32 bits,
              bool is_signed) {
-            return wrap(ev, ev.sum_messages(plain<TfheCiphertext, tfhe::Ciphertext>(parts), bits,
-                                            is_signed));
+            return wrap(ev, ev.sum_messages(values_of(parts), bits, is_signed));
           },
           "parts"_a, "bits"_a, "signed"_a, ReleaseGil());
 }
@@ -104,7 +92,7 @@ void bind_others(Class& c) {
 
 void bind_tfhe_integers(nb::module_& m) {
   bind_tfhe_circuits(m);
-  Class c(m, "TfheIntegerEvaluator", "Operations on encrypted integers.");
+  IntegersClass c(m, "TfheIntegerEvaluator", "Operations on encrypted integers.");
   c.def(
        "__init__",
        [](IntegerEvaluator* self, const tfhe::Evaluator& evaluator, const std::string& form) {

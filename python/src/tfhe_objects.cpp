@@ -123,8 +123,7 @@ Bound<T, Context> take(const Bound<T, Context>& array, const Array<u64>& index) 
 template <class T>
 Bound<T, Context> concatenate(const std::vector<const Bound<T, Context>*>& parts) {
   if (parts.empty()) throw ParameterError("concatenation of no arrays", {{"parts", 0}});
-  std::vector<const T*> values;
-  for (const auto* part : parts) values.push_back(&part->value);
+  const std::vector<const T*> values = values_of(parts);
   return {parts.front()->context, tfhe::concatenate(std::span<const T* const>(values))};
 }
 
@@ -175,7 +174,7 @@ void bind_compressed(nb::module_& m) {
       .def("to_bytes", &array_to_bytes<tfhe::Compressed>, "shape"_a, "element"_a);
 }
 
-void bind_keys(nb::module_& m) {
+void bind_tfhe_keys(nb::module_& m) {
   nb::class_<TfheKeys>(m, "TfheEvaluationKeys",
                        "What a server needs to compute: bootstrapping and key-switching keys, no\n"
                        "secret. Immutable.")
@@ -287,7 +286,7 @@ void bind_tfhe_objects(nb::module_& m) {
   bind_tfhe_context(m);
   bind_arrays(m);
   bind_compressed(m);
-  bind_keys(m);
+  bind_tfhe_keys(m);
   bind_tfhe_client(m);
 }
 

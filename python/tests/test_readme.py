@@ -1,11 +1,7 @@
-"""The programs in README.md and the pages of docs/ run as they stand there."""
+"""The programs in README.md run as they stand there; those of docs/: test_guides.py."""
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,40 +11,14 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import snippets  # noqa: E402
 
-CPP = "docs/guide/cpp.md"
-RUNNABLE = [s for s in snippets.snippets(ROOT) if s.runs]
-CPP_PROGRAMS = re.findall(r"^```cpp\n(.*?)^```$", (ROOT / CPP).read_text(encoding="utf-8"), re.M | re.S)
+RUNNABLE = [s for s in snippets.of_page("README.md") if s.runs]
 
 
-def test_the_pages_have_programs():
-    pages = {s.page for s in RUNNABLE}
-    assert "README.md" in pages
-    for name in ("getting-started", "bootstrapping", "tfhe", "keys-on-a-server", "threads-and-forks"):
-        assert f"docs/guide/{name}.md" in pages
+def test_the_page_has_programs():
+    assert RUNNABLE
 
 
 @pytest.mark.parametrize("snippet", RUNNABLE, ids=lambda s: f"{s.page}:{s.line}")
 def test_snippet(snippet, tmp_path):
-    """Line numbers of a traceback are those of the page."""
-    script = tmp_path / "snippet.py"
-    script.write_text(snippet.placed, encoding="utf-8")
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)
+    done = snippets.run(snippet, tmp_path)
     assert done.returncode == 0, f"{snippet.page}\n{done.stdout}{done.stderr}"
-
-
-def test_the_cpp_guide_has_the_tested_program():
-    program = (ROOT / "tests/integration/find_package/main.cpp").read_text(encoding="utf-8")
-    assert CPP_PROGRAMS[0] == program
-
-
-@pytest.mark.parametrize("number", range(1, len(CPP_PROGRAMS)))
-def test_cpp_program_compiles(number, tmp_path):
-    """The further ones, as far as the compiler's front end: their calls exist."""
-    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
-        pytest.skip("no C++ compiler")
-    source = tmp_path / "program.cpp"
-    source.write_text(CPP_PROGRAMS[number], encoding="utf-8")
-    command = [compiler, "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}", source]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

@@ -250,13 +250,6 @@ def test_libraries() -> None:
     headers(needed, "GoogleTest, rapidcheck or valgrind was not found")
 
 
-def used_headers() -> None:
-    """Debian packages of third-party headers that the sources include."""
-    known = {"nlohmann/json.hpp": "nlohmann-json3-dev"}
-    text = "".join(f.read_text(errors="replace") for d in ("src", "tests", "bench") for f in cxx_files(d))
-    headers({h: p for h, p in known.items() if f"<{h}>" in text}, "headers of a library were not found")
-
-
 def cxx_files(folder: str) -> list[Path]:
     return [f for f in files_below(ROOT / folder) if f.suffix in (".h", ".cpp", ".cu", ".cuh")]
 

@@ -68,7 +68,6 @@ def prepare(install_cuda: bool) -> Toolchain:
     env.pip_install("build")
     cxx = env.compiler()
     env.python_headers()
-    env.used_headers()
     nvcc = cuda.find_nvcc(install=install_cuda)
     say(f"   C++: {cxx}; CUDA: {nvcc or f'left out ({cuda.absence()})'}")
     return Toolchain(cxx, nvcc)
