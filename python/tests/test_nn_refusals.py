@@ -261,7 +261,7 @@ def test_slots_that_nothing_suits_are_refused(rng):  # noqa: F811
 
 def test_what_leaves_first_is_named_and_not_what_it_leads_to(rng):  # noqa: F811
     """Slots that overflow become nan in elements two polynomials later; and a polynomial of degree 15 is
-    computed by T_15, which leaves far sooner than what it makes."""
+    computed by T_8, which may leave before what it makes does."""
     x = rng.choice([-1.0, 1.0], (30, 5)) * (1 + rng.uniform(-1, 1, (30, 5)) / 64)
     peak = nn.Polynomial((30 * (1 - np.polynomial.Polynomial([0, 0, 1])) ** 3).coef)
     steep = [nn.Polynomial([0.0] * 15 + [scale]) for scale in (1e45, 1.0)]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial import chebyshev
 
+from crenel.nn.interpret import scaled_factors
+from crenel.nn.ops import Reals
 from crenel.nn.plan import Evaluate, Plan, Refresh, Step
 
 HEADROOM = 2.0**8  # of a slot, in bounds: what the last levels of every parameter set hold
@@ -30,11 +33,9 @@ def beyond(plan: Plan, step: Step, largest: Mapping[int, float]) -> Beyond | Non
     if isinstance(step, Refresh) and not largest[operand] <= CENTRED:
         return Beyond(operand, largest[operand], CENTRED)
     reach = largest[step.out]
-    if isinstance(step, Evaluate):  # T_d(v), the largest that is computed on the way
-        degree = len(step.series.factors[0]) - 1
+    if isinstance(step, Evaluate):
         given = largest[operand] * plan.values[operand].bound / step.series.bound
-        with np.errstate(over="ignore"):
-            reach = max(reach, float(np.cosh(degree * np.arccosh(max(given, 1.0)))))
+        reach = max(reach, on_the_way(scaled_factors(plan, step), given))
     return None if reach <= HEADROOM else Beyond(step.out, reach, HEADROOM)
 
 
@@ -46,3 +47,21 @@ def first_beyond(plan: Plan, largest: Mapping[int, float]) -> Beyond | None:
     """
     found = (beyond(plan, step, largest) for step in plan.steps)
     return next((one for one in found if one is not None), None)
+
+
+def on_the_way(factors: Sequence[Reals], given: float) -> float:
+    """The largest |T_i(x)| that is made where Chebyshev series are evaluated, one of the other, of arguments
+    up to `given` and down to its negative; infinity where it is no number. A slot loses as many bits as it
+    has.
+
+    src/ckks/paterson_stockmeyer.h: the largest i is the power of two up to the degree, or 1. Quotients and
+    sums are of levels that hold far more.
+    """
+    reach = 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for series in factors:
+            largest = 1 << max((len(series) - 1).bit_length() - 1, 0)
+            at = max(1.0, float("inf") if np.isnan(given) else given)  # within [-1, 1] no T_i leaves it
+            reach = max(reach, float(np.cosh(largest * np.arccosh(at))))
+            given = float(np.abs(chebyshev.chebval(np.array([at, -at]), series)).max())
+    return reach
