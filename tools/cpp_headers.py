@@ -135,7 +135,7 @@ class _Reader:
                 comment, at, joined = [], close, False
                 continue
             behind, at = self._behind(close)
-            made = self._declaration(head, brace, close, owner)
+            made = self._declaration(head, brace, close)
             if made and shown:
                 made.line, made.section, made.joined = self.line(brace or close), section, joined
                 made.above, made.behind = paragraphs(comment), " ".join(behind).strip()
@@ -181,7 +181,7 @@ class _Reader:
             at = match.end()
         return found, at
 
-    def _declaration(self, head: str, brace: int | None, close: int, owner: str) -> Declaration | None:
+    def _declaration(self, head: str, brace: int | None, close: int) -> Declaration | None:
         template = TEMPLATE.match(head)
         plain = REQUIRES.sub("", head[template.end() :]) if template else head
         if plain.startswith(("friend ", "static_assert")) or not plain:

@@ -57,7 +57,7 @@ def measure(given: argparse.Namespace) -> dict:
                         value = session.client.decrypt(session.client.tensor_from_bytes(data), spec)
                         seen[name] = bool(abs(value - right[k % len(inputs)]).max() < 1e-3)
                     answered, wrong = answered + seen[name], wrong + (not seen[name])
-            listed = service_jobs(service, settings)
+            listed = service_jobs(settings)
     errors = collections.Counter(j["error"]["code"] for j in found["jobs"] if j["error"])
     retry = all(j["error"]["retry"] for j in found["jobs"] if j["error"])
     return {
@@ -77,7 +77,7 @@ def measure(given: argparse.Namespace) -> dict:
     }
 
 
-def service_jobs(service: object, settings: Settings) -> int:
+def service_jobs(settings: Settings) -> int:
     """Rows of the table: one for every accepted request."""
     import sqlalchemy as sql
 

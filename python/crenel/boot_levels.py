@@ -76,7 +76,7 @@ def measure(params: ckks.Params, device: crenel.Device, plan: Plan, say: Say = p
     for options in plan.options():
         keys = client.evaluation_keys(bootstrap=options)
         boot = context.bootstrapper(keys, options)
-        row = _facts(boot, params, options)
+        row = _facts(boot, options)
         say(f"{row['slots']} slots to level {row['output']}, EvalMod from {row['eval_mod_limbs']} primes")
         dry = device.name.startswith("cuda:dry")
         rows.append(
@@ -86,7 +86,7 @@ def measure(params: ckks.Params, device: crenel.Device, plan: Plan, say: Say = p
     return rows
 
 
-def _facts(boot: ckks.Bootstrapper, params: ckks.Params, options: ckks.BootstrapOptions) -> Row:
+def _facts(boot: ckks.Bootstrapper, options: ckks.BootstrapOptions) -> Row:
     report = boot.report()
     return {
         "slots": report.slots,

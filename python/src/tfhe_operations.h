@@ -36,7 +36,6 @@ class IntegerOperations {
   using Value = std::remove_cvref_t<decltype(Traits::value(std::declval<const Integers&>()))>;
   using ByCount = typename MethodOf<Self, Value, const Value&, u32>::Type;
   using ByValue = typename MethodOf<Self, Value, const Value&, const Value&>::Type;
-  using ByOperand = const typename Traits::Operand&;
 
   /// Integers, or the words of a public value as two's complement of 256 bits.
   using Operand = std::variant<const Integers*, std::vector<u64>>;

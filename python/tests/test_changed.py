@@ -237,7 +237,7 @@ def test_tests_of_what_changed(runner):
     assert more("src/ckks/evaluator.cpp")[0] == ["tests/unit/ckks/evaluator_test.cpp"]
     assert more("include/crenel/ckks/evaluator.h")[0] == ["tests/unit/ckks/evaluator_test.cpp"]
     assert more("tests/unit/math/primes_test.cpp")[0] == ["tests/unit/math/primes_test.cpp"]
-    assert set(more("src/math/montgomery.h")[0]) >= {"tests/unit/math/primes_test.cpp"}  # its folder's
+    assert set(more("src/math/shoup.h")[0]) >= {"tests/unit/math/primes_test.cpp"}  # its folder's
     assert more("docs/architecture.md")[0] == []
     folder = "src/circuits/bootstrapping/plan.cpp"  # without a test of its name: the folder's, which are many
     assert len(more(folder)[0]) == sanitized.MOST

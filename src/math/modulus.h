@@ -1,7 +1,6 @@
 // A prime with the constants that the reductions need; Barrett reduction.
 #pragma once
 
-#include "math/montgomery.h"
 #include "math/shoup.h"
 #include "math/word.h"
 

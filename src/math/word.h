@@ -13,30 +13,24 @@
 
 namespace crenel::math {
 
-/// Types that go with a residue word: the double-width product and the signed forms.
+/// Types that go with a residue word: the double-width product.
 template <class W>
 struct WordTraits;
 
 template <>
 struct WordTraits<u32> {
   using Wide = u64;
-  using Signed = i32;
-  using SignedWide = i64;
   static constexpr unsigned bits = 32;
 };
 
 template <>
 struct WordTraits<u64> {
   using Wide = u128;
-  using Signed = i64;
-  using SignedWide = i128;
   static constexpr unsigned bits = 64;
 };
 
 template <class W>
 using Wide = typename WordTraits<W>::Wide;
-template <class W>
-using Signed = typename WordTraits<W>::Signed;
 
 /// floor(a * b / 2^bits).
 template <class W>

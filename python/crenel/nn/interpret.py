@@ -172,7 +172,7 @@ def perform(plan: Plan, step: Step, ops: Operations[V], operands: Sequence[list[
         return _contract(plan, step, ops, *operands)
     lowered = [[ops.at(a, step.level) for a in operand] for operand in operands]
     if isinstance(step, Transform):
-        return _transform(plan, step, ops, lowered)
+        return _transform(step, ops, lowered)
     if isinstance(step, Sum):
         total = lowered[0]
         for other in lowered[1:]:
@@ -187,7 +187,7 @@ def perform(plan: Plan, step: Step, ops: Operations[V], operands: Sequence[list[
     return [_evaluate(plan, step, ops, a) for a in lowered[0]]
 
 
-def _transform(plan: Plan, step: Transform, ops: Operations[V], operands: Sequence[list[V]]) -> list[V]:
+def _transform(step: Transform, ops: Operations[V], operands: Sequence[list[V]]) -> list[V]:
     count, stride = ops.copies(step)
     wide = [ops.of_slots(a, count * stride) for operand in operands for a in operand]
     made: list[V] = []

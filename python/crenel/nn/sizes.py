@@ -17,11 +17,6 @@ def limbs_at(params: Params, level: int) -> int:
     return main + terminal
 
 
-def ciphertext_bytes(params: Params, level: int, *, components: int = 2, batch: int = 1) -> int:
-    """Of a batch of ciphertexts."""
-    return components * batch * limbs_at(params, level) * params.ring_dim * WORD
-
-
 def plaintext_bytes(params: Params, level: int, *, period: int | None = None, extended: bool = False) -> int:
     """Of a plaintext. A slot vector that repeats after `period` values, a power of two, default N/2, is a
     polynomial of 2 period coefficients, and has no more different values in evaluation form: only they are
@@ -34,14 +29,6 @@ def plaintext_bytes(params: Params, level: int, *, period: int | None = None, ex
             f"period {period}, expected a power of two up to {params.slots}", {"period": period}
         )
     return (limbs_at(params, level) + extended * params.alpha) * 2 * period * WORD
-
-
-def transform_bytes(
-    params: Params, level: int, *, babies: int, giants: int, period: int | None = None
-) -> int:
-    """Of the diagonals of a linear transform with hoisted keys: a grid of baby and giant steps, with places
-    for diagonals that are zero."""
-    return babies * giants * plaintext_bytes(params, level, period=period, extended=True)
 
 
 def rotation_key_bytes(params: Params, level: int) -> int:

@@ -44,10 +44,6 @@ class TableBuilder {
       std::memcpy(bytes_.data() + offset, values.data(), values.size() * sizeof(T));
     return offset;
   }
-  template <class T>
-  void patch(std::size_t offset, const std::vector<T>& values) {
-    std::memcpy(bytes_.data() + offset, values.data(), values.size() * sizeof(T));
-  }
   const std::vector<u8>& bytes() const { return bytes_; }
 
  private:

@@ -47,7 +47,6 @@ class Job {
   struct Operand {
     std::vector<std::variant<std::size_t, Sum>> blocks;
   };
-  using Reader = std::function<Blocks(const Operand&)>;
 
   Operand operand(const Integers& a);
   /// A public value is as wide and as signed as `like`.

@@ -90,50 +90,6 @@ TYPED_TEST(Arithmetic, ShoupTakesEveryWord) {
     }
 }
 
-TYPED_TEST(Arithmetic, MontgomeryUnsigned) {
-  using W = TypeParam;
-  Rng rng = test_rng();
-  for (const W q : moduli<W>()) {
-    const Modulus<W> m(q);
-    ASSERT_EQ(static_cast<W>(m.q * m.q_inv), W(1));
-    for (W high : words<W>(q, rng))
-      for (const W low : words<W>(q, rng)) {
-        high %= q;  // x in [0, q R)
-        const Wide<W> x = static_cast<Wide<W>>(high) << WordTraits<W>::bits | low;
-        const W y = montgomery_reduce<W>(x, q, m.q_inv);
-        ASSERT_LT(y, q);
-        ASSERT_EQ(static_cast<W>(static_cast<Wide<W>>(y) * m.r % q), static_cast<W>(x % q));
-      }
-  }
-}
-
-TYPED_TEST(Arithmetic, MontgomerySigned) {
-  using W = TypeParam;
-  using SW = typename WordTraits<W>::SignedWide;
-  Rng rng = test_rng();
-  for (const W q : moduli<W>()) {
-    const Modulus<W> m(q);
-    const SW bound = static_cast<SW>(static_cast<Wide<W>>(q) << (WordTraits<W>::bits - 1));
-    std::vector<SW> inputs{-bound, 1 - bound, bound - 1,          bound - 2,          0,
-                           1,      -1,        static_cast<SW>(q), -static_cast<SW>(q)};
-    for (int i = 0; i < 300; ++i) {
-      Wide<W> x = 0;
-      for (std::size_t w = 0; w < sizeof(Wide<W>); w += 8)
-        x = x << 8 << 56 | static_cast<Wide<W>>(rng());
-      inputs.push_back(static_cast<SW>(x % (2 * static_cast<Wide<W>>(bound))) - bound);
-    }
-    for (const SW x : inputs) {
-      const auto y = montgomery_reduce_signed<W>(x, q, m.q_inv);
-      ASSERT_LT(y, static_cast<Signed<W>>(q));
-      ASSERT_GT(y, -static_cast<Signed<W>>(q));
-      const W canonical = canonical_from_signed<W>(y, q);
-      const SW rest = x % static_cast<SW>(q);
-      ASSERT_EQ(static_cast<W>(static_cast<Wide<W>>(canonical) * m.r % q),
-                static_cast<W>(rest < 0 ? rest + static_cast<SW>(q) : rest));
-    }
-  }
-}
-
 TYPED_TEST(Arithmetic, AddSubtractNegate) {
   using W = TypeParam;
   Rng rng = test_rng();

@@ -88,7 +88,7 @@ class _Lowering:
                 found = self._elementwise(number, node, operands[0], quadratics)
             by_element = any(_apart(graph.nodes[k].op) for k in users[number])
             if len(users[number]) > 1 or number == graph.output or by_element:
-                found = self._one(number, node, found)
+                found = self._one(number, found)
             terms.append(found)
         output = terms[graph.output][0][0]
         shape = graph.nodes[graph.output].shape
@@ -98,7 +98,7 @@ class _Lowering:
         self.values.append(Value(layout, self.bounds[number], 0, self.graph.nodes[number].origin))
         return len(self.values) - 1
 
-    def _one(self, number: int, node: Node, terms: Terms) -> Terms:
+    def _one(self, number: int, terms: Terms) -> Terms:
         """The node as one value, under flattenings at most."""
         return terms if _same(terms) else ((self._transform(number, terms), ()),)
 

@@ -24,8 +24,6 @@ class Trace:
 
     weights: NDArray[np.float64]
     """After each iteration, shape (iterations, features + 1), the intercept first."""
-    look_ahead: NDArray[np.float64]
-    """The points where the next gradients are taken, of the same shape."""
     largest_inner: NDArray[np.float64]
     """Largest |z.v| of each iteration, which the sigmoid's limit must exceed; the first one's is 0."""
     largest_state: NDArray[np.float64]
@@ -61,7 +59,6 @@ def simulate(
         return ready[which]
 
     weights: list[NDArray[np.float64]] = []
-    ahead: list[NDArray[np.float64]] = []
     inner: list[float] = []
     largest: list[float] = []
     levels: list[int] = []
@@ -77,12 +74,9 @@ def simulate(
                 by = circuit.constants(layout, sigmoid, weight_range, factors[t], state.ahead.level, encode)
                 state = circuit.iterate(ops, layout, sigmoid, state, block(seen[t]), by, unmeasured)
             weights.append(layout.weights(state.weights.values) * (weight_range / factors[t].keep))
-            ahead.append(layout.weights(state.ahead.values) * weight_range)
             u = 0.0 if state.inner is None else float(np.abs(state.inner.values.real).max())
             inner.append(u / sigmoid.mu)
             entries = [layout.weights(v.values) for v in (state.ahead, state.weights)]
             largest.append(weight_range * max(float(np.abs(v).max()) for v in entries))
             levels.append(state.ahead.level)
-    return Trace(
-        np.array(weights), np.array(ahead), np.array(inner), np.array(largest), levels, dict(ops.counts)
-    )
+    return Trace(np.array(weights), np.array(inner), np.array(largest), levels, dict(ops.counts))
