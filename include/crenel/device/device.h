@@ -145,13 +145,15 @@ class Device : public std::enable_shared_from_this<Device> {
 
 /// "ref", "cpu", "cuda", "cuda:<index>" or "auto" (the first GPU when there is one, else "cpu"), or
 /// "cuda:dry": a model of an H200 that executes nothing and only states its launches to accounts;
-/// "cuda:dry-<model>": of another GPU, of which DeviceError's text names those that there are.
+/// "cuda:dry-<model>": of another GPU, of which DeviceError's text names those that there are;
+/// "cuda:dry:<index>": one of several. "cuda:<index>/<i>of<n>": a part of a GPU's multiprocessors.
 /// Names joined by + are one device that divides the limbs of every polynomial among several, with
 /// the bits of one: "cuda:0+1" (of two GPUs of one model), "cuda:dry:0+1+2+3", "cpu+cpu" (for
 /// tests). Throws DeviceError that says why when the device cannot be had; never falls back
 /// silently.
 std::shared_ptr<Device> open(const std::string& name);
-/// Every device that open() would accept now.
+/// The processors that open() would take now: "ref", "cpu" and every whole GPU. Models, parts of a
+/// GPU and names joined by + are not listed.
 std::vector<DeviceInfo> available();
 /// Why there is no CUDA device ("" when there is one): not built, no driver, no GPU.
 std::string cuda_unavailable_reason();

@@ -1,6 +1,7 @@
 // What launches go by before anybody tunes them: parts by the cache, small grids by the
-// multiprocessors, early launches where there are any. All else was measured on an H200 or an H100
-// (the headers of tuning/ say where) and begins so on other GPUs, too.
+// multiprocessors, early launches and blocks in pairs by the compute capability. All else was
+// measured on an H200 or an H100 (the headers of tuning/ say where) and begins so on other GPUs,
+// too.
 #include "backends/cuda/cluster.cuh"
 #include "backends/cuda/poly/tuning/convert_columns.h"
 #include "backends/cuda/poly/tuning/ntt.h"

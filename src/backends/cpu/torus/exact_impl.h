@@ -1,5 +1,5 @@
-// Integer steps around the number-theoretic transforms. Included by torus_<isa>.cpp after a
-// torus_vec_*.h: plain loops that the compiler turns into vectors of that instruction set.
+// Integer steps around the number-theoretic transforms. Included by isa_<isa>.cpp after a
+// vec_*.h: plain loops that the compiler turns into vectors of that instruction set.
 #pragma once
 
 namespace crenel::backend::cpu {

@@ -1,5 +1,5 @@
 // Operands, sums and rounding of external products, rows of LWE ciphertexts, and the table of all.
-// Included by torus_<isa>.cpp after a torus_vec_*.h.
+// Included by isa_<isa>.cpp after a vec_*.h.
 #pragma once
 
 #include "backends/cpu/torus/exact_impl.h"

@@ -1,4 +1,4 @@
-// The tables that torus_<isa>.cpp define.
+// The tables that isa_<isa>.cpp define.
 #pragma once
 
 #include "backends/cpu/torus/table.h"
