@@ -93,10 +93,14 @@ Operation make_operation(const tfhe::Params& params, const std::string& wanted, 
   const u64 p = params.spec().plain_modulus;
   const u64 limit = params.spec().padded ? p / 2 : p;
   const std::string name = !wanted.empty() ? wanted : p > 4 ? "lut" : "nand";
+  std::string known = "lut, lut_negacyclic, lut_periodic, refresh, floor, sign, decompose";
   for (const Gate gate : {Gate::and_, Gate::or_, Gate::nand, Gate::nor, Gate::xor_, Gate::xnor,
-                          Gate::majority, Gate::and3, Gate::or3, Gate::and4, Gate::or4})
+                          Gate::majority, Gate::and3, Gate::or3, Gate::and4, Gate::or4}) {
     if (name == tfhe::name_of(gate)) return gate_operation(gate);
-  if (name.starts_with("lut")) return lut_operation(params, name, limit);
+    known += cat(", ", tfhe::name_of(gate));
+  }
+  if (name == "lut" || name == "lut_negacyclic" || name == "lut_periodic")
+    return lut_operation(params, name, limit);
   Operation op;
   op.name = name;
   op.limit = limit;
@@ -135,7 +139,8 @@ Operation make_operation(const tfhe::Params& params, const std::string& wanted, 
     };
     return op;
   }
-  throw ParameterError(cat("unknown operation '", name, "'"), {{"operation", name}});
+  throw ParameterError(cat("unknown operation '", name, "', expected one of ", known),
+                       {{"operation", name}, {"expected", known}});
 }
 
 }  // namespace crenel::bench

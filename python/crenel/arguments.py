@@ -155,6 +155,25 @@ def text(name: str, value: object) -> str:
     return value if isinstance(value, str) else wrong(name, "a string", value)
 
 
+def refuse_masked(values: object, name: str) -> None:
+    """Nothing for arrays of which every place counts: what stands under a mask is no number, and NumPy's own
+    conversions would bring it back.
+
+    Raises
+    ------
+    ParameterError : a masked array with a masked place, or a list with such
+    """
+    if _masked(values):
+        raise ParameterError(f"{name} has masked places, expected numbers in all of them", {"name": name})
+
+
+def _masked(values: object, depth: int = 0) -> bool:
+    if isinstance(values, np.ma.MaskedArray):
+        return bool(np.ma.is_masked(values))
+    nested = isinstance(values, (list, tuple)) and depth < 64  # the most axes that NumPy has
+    return nested and any(_masked(value, depth + 1) for value in values)  # type: ignore[attr-defined]
+
+
 def items(name: str, values: Iterable[T]) -> list[T]:
     """Several values, as a list.
 

@@ -50,8 +50,9 @@ def connect(url: str, token: str, *, timeout: float = 60.0) -> Service:
     token : of a tenant, as `crenel tenant add` prints it; it is checked by the first request that needs one
     timeout : seconds that one request may take
 
-    Raises UnavailableError where nobody answers, UnsupportedError for a service of another version of the
-    protocol.
+    Raises ParameterError for what is no such URL, and for a token that is empty or holds other than printable
+    ASCII, or spaces; UnavailableError where nobody answers, UnsupportedError for a service of another version
+    of the protocol.
     """
     service = Service(http(url, token, timeout))
     versions = service.protocol["protocol"]

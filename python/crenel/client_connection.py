@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
+from crenel.arguments import text
 from crenel.client_facts import JobFacts, KeyFacts, ProgramFacts, Protocol
 from crenel.client_uploads import SENDING, Place, Upload, hash_of, telling
 from crenel.errors import (
     CrenelError,
     KeysNeededError,
     NotFoundError,
+    ParameterError,
     StateError,
     UnavailableError,
     UnsupportedError,
@@ -34,8 +38,27 @@ C = TypeVar("C", bound="Connection")
 
 
 def http(url: str, token: str, timeout: float) -> httpx.Client:
-    """What speaks to a service as the tenant whose token it is; timeout : seconds of one request."""
-    return httpx.Client(base_url=url, timeout=timeout, headers={"Authorization": f"Bearer {token}"})
+    """What speaks to a service as the tenant whose token it is; timeout : seconds of one request. Raises
+    ParameterError for what is no URL of HTTP, and for what cannot be a token."""
+    address, sent = _address(text("url", url)), _sendable(text("token", token))
+    return httpx.Client(base_url=address, timeout=timeout, headers={"Authorization": f"Bearer {sent}"})
+
+
+def _address(url: str) -> httpx.URL:
+    with suppress(httpx.InvalidURL, ValueError):
+        found = httpx.URL(url)
+        if found.scheme in ("http", "https") and found.host and not re.search(r"\s", url):
+            return found
+    shown = ascii(re.sub(r"^(.*//)?.*@", r"\1", url, flags=re.DOTALL))[:80]  # without a user's password
+    raise ParameterError(f"url is {shown}, expected http:// or https:// and a host", {"url": shown})
+
+
+def _sendable(token: str) -> str:
+    # It is a secret: no message shows any of it.
+    if not re.fullmatch("[!-~]+", token):
+        wrong = "holds other characters" if token else "is empty"
+        raise ParameterError(f"token {wrong}, expected printable ASCII without spaces", {"name": "token"})
+    return token
 
 
 class Connection:
@@ -164,7 +187,9 @@ class Connection:
             try:
                 answer = self._http.request(method, route, content=content, headers=told, params=params)
             except httpx.TransportError as broken:
-                error, again = UnavailableError(f"{self._http.base_url}: {type(broken).__name__}"), True
+                place = self._http.base_url.copy_with(userinfo=b"")  # a user's password is a secret
+                error = UnavailableError(f"{place}: {type(broken).__name__}")
+                again = not isinstance(broken, (httpx.LocalProtocolError, httpx.UnsupportedProtocol))
             else:
                 if answer.status_code < 400:
                     return answer

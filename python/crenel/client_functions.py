@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar, cast
 
 from crenel import ckks, tfhe
 from crenel._crenel import write_file
+from crenel.arguments import refuse_masked
 from crenel.errors import CrenelError, ParameterError, SerializationError, StateError
 from crenel.nn import archive
 from crenel.nn.archive import Json
@@ -143,6 +144,8 @@ class FunctionSpec:
                 f"{len(inputs)} inputs, expected {len(self.inputs)}",
                 {"inputs": len(inputs), "expected": len(self.inputs)},
             )
+        for number, value in enumerate(inputs):
+            refuse_masked(value, f"input {number}")
         sealed = [kind.sealed(client, value) for kind, value in zip(self.inputs, inputs, strict=True)]
         for value in sealed:
             owner = value.ciphertext if isinstance(value, ckks.Array) else value

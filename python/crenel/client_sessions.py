@@ -34,6 +34,7 @@ from crenel.errors import (
     StateError,
     UnavailableError,
 )  # fmt: skip
+from crenel.nn.client import rows_of
 from crenel.nn.ops import Reals
 from crenel.progress_bar import Callback
 from crenel.serve.forms import Clear, Given, Holder
@@ -156,10 +157,8 @@ class Session(KeyHolder["Reals"]):
         `submit`, the job's error, UnavailableError after the timeout. By whatever it ends before its end, by
         what `progress` raises too, jobs that it submitted and that still wait or run are cancelled.
         """
-        found = np.asarray(samples, dtype=np.float64)
-        single, batch = found.shape == self.spec.input.shape, self.spec.batch
-        rows = found[None] if single else found
-        parts = [rows[k : k + batch] for k in range(0, len(rows), batch)] or [rows]
+        rows, single = rows_of(samples, self.spec)
+        parts = [rows[k : k + self.spec.batch] for k in range(0, len(rows), self.spec.batch)]
         end = None if timeout is None else time.monotonic() + timeout
         with telling(progress) as sink:
             told = _Samples(sink, len(rows))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,25 +63,42 @@ def differences(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def _read(path: Path) -> tuple[str, list[dict[str, Any]]]:
+    from crenel.workloads.files import opened
+
+    with opened(path) as file:
+        content = file.read()
+    data: Any = None
+    with suppress(ValueError, RecursionError):  # no JSON, as is said next
+        data = json.loads(content)
+    if not isinstance(data, dict):
+        raise _other(path, "no JSON object")
+    if data.get("kind") != COUNTERS:
+        raise _other(path, f"kind {data['kind']!r:.40}" if "kind" in data else "no kind")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["kind"] != COUNTERS:
-            raise ValueError(f"kind {data['kind']}")
         rows = [_checked(row) for row in data["rows"]]
-        if not rows:
-            raise ValueError("no rows")
-        return str(data["provenance"]["operation"]), rows
-    except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
-        raise SerializationError(
-            f"{path}: expected a record of kind {COUNTERS}, found {error!r}", {"path": str(path)}
-        ) from None
+        operation = str(data["provenance"]["operation"])
+    except KeyError as error:
+        raise _other(path, f"no {error.args[0]}") from None
+    except ValueError as error:
+        raise _other(path, str(error)) from None
+    except TypeError:
+        raise _other(path, "no list of rows, or no provenance") from None
+    if not rows:
+        raise _other(path, "no rows")
+    return operation, rows
+
+
+def _other(path: Path, found: str) -> SerializationError:
+    return SerializationError(
+        f"{path}: expected a record of kind {COUNTERS}, found {found}", {"path": str(path)}
+    )
 
 
 def _checked(row: dict[str, Any]) -> dict[str, Any]:
     """A row whose names are texts and whose numbers can be added and divided by."""
     for name in ("stage", "kernel"):
         if not isinstance(row[name], str):
-            raise TypeError(f"{name} {row[name]!r}")
+            raise ValueError(f"{name} is {row[name]!r:.40}")
     for name in ("us", "read", "written", "dram_bytes"):
         value = row[name]
         number = isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -37,9 +37,12 @@ def record(suite: str, where: Mapping[str, object], results: Sequence[Any], **fa
     }
 
 
-def write_record(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a document; the file is whole or not there. Raises FileError."""
-    write_file(path, (json.dumps(document, indent=1) + "\n").encode())
+def write_record(path: Path, document: Mapping[str, Any], *, finite: bool = False) -> None:
+    """Write a document; the file is whole or not there. Raises FileError.
+
+    finite : its numbers are, or ValueError is raised: JSON has no others
+    """
+    write_file(path, (json.dumps(document, indent=1, allow_nan=not finite) + "\n").encode())
 
 
 def command_line() -> str:

@@ -12,11 +12,31 @@ std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(ob
   throw ParameterError(cat(name, " must be ", wanted, ", got ", got), {{field, got}});
 }
 
+void refuse_masked(nb::handle object, const char* name) {
+  if (!nb::hasattr(object, "mask")) return;
+  const nb::object masked = nb::module_::import_("numpy").attr("ma").attr("is_masked");
+  if (nb::cast<bool>(masked(object)))
+    throw ParameterError(cat(name, " has masked places, expected numbers in all of them"),
+                         {{"name", name}});
+}
+
 }  // namespace
+
+nb::object as_array(nb::handle object, const char* name) {
+  refuse_masked(object, name);
+  try {
+    return nb::module_::import_("numpy").attr("asarray")(object);
+  } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_ValueError) ||
+        text_of(error.value()).find("inhomogeneous") == std::string::npos)
+      throw;
+  }
+  refuse(name, "a vector or a matrix of rows", "rows of different lengths", "shape");
+}
 
 Values read_values(nb::handle object, const char* name) {
   const nb::module_ numpy = nb::module_::import_("numpy");
-  const nb::object array = numpy.attr("asarray")(object);
+  const nb::object array = as_array(object, name);
   const nb::object dtype = array.attr("dtype");
   const auto kind = nb::cast<std::string>(dtype.attr("kind"));
   const auto dimensions = nb::cast<std::size_t>(array.attr("ndim"));
@@ -98,12 +118,19 @@ std::optional<Number> number_of(nb::handle object) {
   if (nb::hasattr(object, "ndim")) {
     i64 axes = -1;
     if (!nb::try_cast(object.attr("ndim"), axes) || axes != 0) return std::nullopt;
+    refuse_masked(object, "number");
     item = object.attr("item")();
   }
   if (PyFloat_Check(item.ptr())) return nb::cast<double>(item);
   if (PyIndex_Check(item.ptr())) {
-    const double value = PyLong_AsDouble(nb::steal(PyNumber_Index(item.ptr())).ptr());
-    if (PyErr_Occurred()) throw nb::python_error();
+    const nb::object index = nb::steal(PyNumber_Index(item.ptr()));
+    if (!index.is_valid()) throw nb::python_error();
+    const double value = PyLong_AsDouble(index.ptr());
+    if (PyErr_Occurred()) {
+      PyErr_Clear();
+      throw ParameterError("an integer beyond the range of float64, expected one within",
+                           {{"number", "beyond float64"}});
+    }
     return Integer{value};
   }
   if (PyComplex_Check(item.ptr()) || nb::hasattr(item, "__complex__"))
@@ -112,6 +139,19 @@ std::optional<Number> number_of(nb::handle object) {
   const double value = PyFloat_AsDouble(item.ptr());
   if (PyErr_Occurred()) throw nb::python_error();
   return value;
+}
+
+std::function<double(double)> values_by(const RealFunction& f) {
+  return [f](double x) {
+    const nb::object y = f(x);
+    if (const auto number = number_of(y)) {
+      if (const auto* real = std::get_if<double>(&*number)) return *real;
+      if (const auto* integer = std::get_if<Integer>(&*number)) return integer->value;
+    }
+    const auto type = nb::cast<std::string>(y.type().attr("__name__"));
+    throw ParameterError(cat("the function gives ", type, " at ", x, ", expected a real number"),
+                         {{"found", type}, {"x", x}});
+  };
 }
 
 }  // namespace crenel::python

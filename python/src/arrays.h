@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 
 #include <complex>
+#include <functional>
 #include <memory>
 #include <span>
 #include <variant>
@@ -25,9 +26,13 @@ struct Values {
   u32 batch = 1;
 };
 
+/// numpy.asarray(object); ParameterError for masked places, which it would fill with what stands
+/// under the mask, and for rows of different lengths.
+nb::object as_array(nb::handle object, const char* name);
+
 /// Anything that numpy.asarray takes, as float64 (bool, integers, reals) or complex128: a vector,
 /// or a matrix with one vector a row. Contiguous arrays of these types are not copied.
-/// ParameterError for other types and shapes.
+/// ParameterError for other types and shapes, and as as_array.
 Values read_values(nb::handle object, const char* name = "values");
 
 /// The same, refusing complex numbers.
@@ -67,7 +72,14 @@ struct Integer {
 using Number = std::variant<Integer, double, std::complex<double>>;
 
 /// Python's numbers, NumPy's, and NumPy arrays without axes; nothing for anything else.
+/// ParameterError for integers beyond float64 and for a masked one.
 std::optional<Number> number_of(nb::handle object);
+
+/// A Python function of real numbers.
+using RealFunction = nb::typed<nb::callable, double(double)>;
+/// Its values; ParameterError where it gives something else than a real number. For calls that keep
+/// the interpreter's lock.
+std::function<double(double)> values_by(const RealFunction& f);
 
 /// A NumPy array that owns `values`; the numbers are not copied.
 template <class T>

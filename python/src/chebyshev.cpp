@@ -1,6 +1,4 @@
 // Fits of functions by Chebyshev series.
-#include <nanobind/stl/function.h>
-
 #include <iomanip>
 #include <sstream>
 
@@ -25,13 +23,12 @@ Ciphertext call(const Fit& fit, const Ciphertext& x) {
 
 template <class Maker>
 auto maker() {
-  return
-      [](const Maker& ev, const std::function<double(double)>& f, double a, double b, i64 degree) {
-        std::optional<ckks::Evaluator> evaluator;
-        if constexpr (std::is_same_v<Maker, ckks::Evaluator>) evaluator = ev;
-        return Fit{ckks::ChebyshevFit(f, a, b, as_unsigned<u32>(degree, "degree")),
-                   std::move(evaluator)};
-      };
+  return [](const Maker& ev, const RealFunction& f, double a, double b, i64 degree) {
+    std::optional<ckks::Evaluator> evaluator;
+    if constexpr (std::is_same_v<Maker, ckks::Evaluator>) evaluator = ev;
+    return Fit{ckks::ChebyshevFit(values_by(f), a, b, as_unsigned<u32>(degree, "degree")),
+               std::move(evaluator)};
+  };
 }
 
 /// The series of an array of any shape in the clear.

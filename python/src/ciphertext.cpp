@@ -174,7 +174,7 @@ std::optional<u32> level_of(const EvaluationKeys& k, nb::handle key, bool aligne
   throw nb::type_error("key must be a rotation step, 'conjugate' or 'relinearisation'");
 }
 
-void bind_keys(nb::module_& m) {
+void bind_evaluation_keys(nb::module_& m) {
   nb::class_<EvaluationKeys>(m, "EvaluationKeys",
                              "What a server needs to compute: no secret. Immutable.\n"
                              "docs/theory/ckks-primes.md, \"Digits of key switching\".")
@@ -272,13 +272,17 @@ const ckks::Ciphertext& as_ciphertext(nb::handle object) {
 }
 
 void refuse_type(const std::string& what, nb::handle object) {
-  const auto type = nb::cast<std::string>(object.type().attr("__name__"));
+  auto type = nb::cast<std::string>(object.type().attr("__name__"));
+  const auto module = nb::cast<std::string>(object.type().attr("__module__"));
+  if (module.starts_with("crenel.") &&
+      !module.starts_with("crenel._"))  // several have a Ciphertext
+    type = cat(module.substr(0, module.find('.', sizeof("crenel.") - 1)), ".", type);
   throw nb::type_error(cat("expected ", what, ", got ", type).c_str());
 }
 
 void bind_ciphertext(nb::module_& m) {
   bind_encrypted(m);
-  bind_keys(m);
+  bind_evaluation_keys(m);
 }
 
 }  // namespace crenel::python

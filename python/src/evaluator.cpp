@@ -1,5 +1,4 @@
 // Evaluator: homomorphic operations on ciphertexts. Explicit: nothing rescales behind your back.
-#include <nanobind/stl/function.h>
 
 #include "arrays.h"
 #include "ciphertext_like.h"
@@ -10,7 +9,7 @@ namespace {
 
 using ckks::Evaluator;
 using Complex = std::complex<double>;
-using Class = nb::class_<Evaluator>;
+using EvaluatorClass = nb::class_<Evaluator>;
 
 Ciphertext wrap(const Evaluator& ev, ckks::Ciphertext&& value) {
   return Ciphertext{ev.context(), std::move(value)};
@@ -41,9 +40,8 @@ Ciphertext polynomial(const Evaluator& ev, CiphertextLike x, nb::handle coeffici
   });
 }
 
-nb::object chebyshev_fit(const std::function<double(double)>& f, i64 degree,
-                         std::pair<double, double> interval) {
-  return to_numpy(ckks::chebyshev_coefficients(f, interval.first, interval.second,
+nb::object chebyshev_fit(const RealFunction& f, i64 degree, std::pair<double, double> interval) {
+  return to_numpy(ckks::chebyshev_coefficients(values_by(f), interval.first, interval.second,
                                                as_unsigned<u32>(degree, "degree")));
 }
 
@@ -51,7 +49,7 @@ std::vector<i64> sum_slots_rotations(i64 count, i64 stride) {
   return ckks::sum_slots_rotations(as_unsigned<u64>(count, "count"), stride);
 }
 
-void bind_linear(Class& c) {
+void bind_linear(EvaluatorClass& c) {
   c.def("add", &binary<&Evaluator::add>, "a"_a, "b"_a, ReleaseGil(),
         "a + b. Level l -> l, scale s -> s; levels, scales and slots must agree.\n\n"
         "Raises StateError naming both values where parameters, devices, secret keys, levels, "
@@ -98,7 +96,7 @@ void bind_linear(Class& c) {
           "it: 4 N / 2^v bytes for each prime (OutOfMemoryError where there is no room).");
 }
 
-void bind_products(Class& c) {
+void bind_products(EvaluatorClass& c) {
   c.def("multiply", &binary<&Evaluator::multiply>, "a"_a, "b"_a, ReleaseGil(),
         "a * b, relinearised. Level l -> l, scale s_a, s_b -> s_a s_b; rescale when wanted.\n\n"
         "Raises StateError, as add does, and where the scale would not be below the level's "
@@ -127,7 +125,7 @@ void bind_products(Class& c) {
            "rescale(relinearise(a)) in one. Level l -> l-1, scale s -> s / rescale_ratio(l).");
 }
 
-void bind_levels(Class& c) {
+void bind_levels(EvaluatorClass& c) {
   c.def("rescale", &unary<&Evaluator::rescale>, "a"_a, ReleaseGil(),
         "Divide by the last primes. Level l -> l-1, scale s -> s / rescale_ratio(l).\n\n"
         "Raises StateError at level 0.")
@@ -145,7 +143,7 @@ void bind_levels(Class& c) {
           "scales outside 1 to the level's modulus.");
 }
 
-void bind_slots(Class& c) {
+void bind_slots(EvaluatorClass& c) {
   c.def(
        "rotate",
        [](const Evaluator& ev, CiphertextLike a, i64 steps) {
@@ -198,14 +196,15 @@ void bind_slots(Class& c) {
 }  // namespace
 
 void bind_evaluator(nb::module_& m) {
-  Class c(m, "Evaluator",
-          "Homomorphic operations, each exactly what it says: nothing rescales or changes level\n"
-          "behind your back. Call it on a ciphertext for the convenient form: ev(a) * ev(b) + 1.\n"
-          "Where the bounds of operands are known, a result that could exceed params.max_value is\n"
-          "refused before any work: StateError names operation, level, bound and max_value.\n\n"
-          "Errors of operations: docs/theory/precision.md, \"Operations\"; hoisted rotations and "
-          "series\n"
-          "in powers or Chebyshev polynomials: BMTH21.");
+  EvaluatorClass c(
+      m, "Evaluator",
+      "Homomorphic operations, each exactly what it says: nothing rescales or changes level\n"
+      "behind your back. Call it on a ciphertext for the convenient form: ev(a) * ev(b) + 1.\n"
+      "Where the bounds of operands are known, a result that could exceed params.max_value is\n"
+      "refused before any work: StateError names operation, level, bound and max_value.\n\n"
+      "Errors of operations: docs/theory/precision.md, \"Operations\"; hoisted rotations and "
+      "series\n"
+      "in powers or Chebyshev polynomials: BMTH21.");
   c.def_prop_ro("context", &Evaluator::context, "The context.")
       .def_prop_ro(
           "keys", [](const Evaluator& ev) { return EvaluationKeys{ev.context(), ev.keys()}; },

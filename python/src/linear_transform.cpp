@@ -83,7 +83,7 @@ DiagonalMatrix matrix_of(nb::handle object, u64 slots) {
     const nb::handle dict(reinterpret_cast<PyObject*>(&PyDict_Type));
     return from_diagonals(nb::cast<nb::dict>(dict(object)), slots);
   }
-  const nb::object array = nb::module_::import_("numpy").attr("asarray")(object);
+  const nb::object array = as_array(object, "matrix");
   if (nb::cast<std::size_t>(array.attr("ndim")) != 2) {
     const nb::object shape = array.attr("shape");
     const auto text = nb::cast<std::string>(nb::str(shape));
@@ -110,9 +110,10 @@ circuits::LinearTransformOptions transform_options(std::optional<i64> level, i64
 
 namespace {
 
-LinearTransform make(const ckks::Context& context, nb::handle object, std::optional<i64> level,
-                     std::optional<i64> slots, i64 baby_steps, const std::string& keys,
-                     std::optional<double> scale, nb::handle progress) {
+LinearTransform make_linear_transform(const ckks::Context& context, nb::handle object,
+                                      std::optional<i64> level, std::optional<i64> slots,
+                                      i64 baby_steps, const std::string& keys,
+                                      std::optional<double> scale, nb::handle progress) {
   const auto o = transform_options(level, baby_steps, keys, scale);
   const DiagonalMatrix matrix = matrix_of(object, checked_slots(context.params(), slots));
   const Progress told(progress);
@@ -147,8 +148,9 @@ Ciphertext apply_either(const ckks::Evaluator& ev, nb::handle transform, nb::han
     return apply(nb::cast<const LinearTransform&>(transform), ev, object);
   const ckks::Ciphertext& v = as_ciphertext(object);
   const i64 level = std::max(v.level(), u32(1));  // of a vector at level 0: to be refused by it
-  const auto made = make(ev.context(), transform, level, static_cast<i64>(v.slots()), 0, "hoisted",
-                         std::nullopt, nb::none());
+  const auto made =
+      make_linear_transform(ev.context(), transform, level, static_cast<i64>(v.slots()), 0,
+                            "hoisted", std::nullopt, nb::none());
   return apply(made, ev, object);
 }
 
@@ -181,7 +183,7 @@ BoundOperand apply_to_operand(const BoundOperand& a, const circuits::DiagonalMat
 
 /// The array as a matrix to multiply from the left: transposed where it stands on the right.
 nb::object as_factor(nb::handle object, bool on_the_right) {
-  nb::object array = nb::module_::import_("numpy").attr("asarray")(object);
+  nb::object array = as_array(object, "matrix");
   return on_the_right ? nb::object(array.attr("T")) : array;
 }
 
@@ -200,7 +202,7 @@ void bind_operand(const char* name) {
   };
   const auto one_axis = [](nb::handle object) {
     if (nb::isinstance<T>(object) || nb::isinstance<Ciphertext>(object)) return true;
-    const nb::object array = nb::module_::import_("numpy").attr("asarray")(object);
+    const nb::object array = as_array(object, "values");
     return nb::cast<std::size_t>(array.attr("ndim")) == 1;
   };
   nb::borrow<nb::class_<T>>(nb::type<T>())
@@ -285,9 +287,9 @@ void bind_class(nb::module_& m) {
 void bind_makers() {
   nb::borrow<nb::class_<ckks::Context>>(nb::type<ckks::Context>())
       .def(
-          "linear_transform", &make, "matrix"_a, "level"_a = nb::none(), "slots"_a = nb::none(),
-          nb::kw_only(), "baby_steps"_a = 0, "keys"_a = "hoisted", "scale"_a = nb::none(),
-          "progress"_a = nb::none(),
+          "linear_transform", &make_linear_transform, "matrix"_a, "level"_a = nb::none(),
+          "slots"_a = nb::none(), nb::kw_only(), "baby_steps"_a = 0, "keys"_a = "hoisted",
+          "scale"_a = nb::none(), "progress"_a = nb::none(),
           nb::sig("def linear_transform(self, matrix: " CRENEL_MATRIX ", level: int | None = None, "
                   "slots: int | None = None, *, baby_steps: int = 0, "
                   "keys: typing.Literal['hoisted', 'minimal'] = 'hoisted', "

@@ -102,7 +102,15 @@ Operand divide(const Operand& a, nb::handle b) {
 
 Operand power(const Operand& a, nb::handle exponent) {
   i64 k = 0;
-  if (PyIndex_Check(exponent.ptr())) nb::try_cast(nb::steal(PyNumber_Index(exponent.ptr())), k);
+  if (PyIndex_Check(exponent.ptr())) {
+    const nb::object index = nb::steal(PyNumber_Index(exponent.ptr()));
+    if (index.is_valid())
+      nb::try_cast(index, k);
+    else if (PyErr_ExceptionMatches(PyExc_TypeError))  // as of an array with axes
+      PyErr_Clear();
+    else
+      throw nb::python_error();
+  }
   if (k < 1) {
     const auto text = nb::cast<std::string>(nb::repr(exponent));
     throw ParameterError(cat("the exponent must be a positive integer, got ", text),
@@ -118,11 +126,11 @@ Operand polynomial(const Operand& x, nb::handle coefficients, const std::string&
   return released([&] { return x.polynomial(as_span(c), b, interval.first, interval.second); });
 }
 
-using Class = nb::class_<Operand>;
+using OperandClass = nb::class_<Operand>;
 
 #define CRENEL_OPERAND_LIKE "Operand | Ciphertext | Plaintext | numpy.typing.ArrayLike"
 
-void bind_facts(Class& c) {
+void bind_facts(OperandClass& c) {
   c.def_prop_ro(
        "ciphertext",
        [](const Operand& o) { return Ciphertext{o.evaluator().context(), o.shared_ciphertext()}; },
@@ -153,7 +161,7 @@ void bind_facts(Class& c) {
       });
 }
 
-void bind_operators(Class& c) {
+void bind_operators(OperandClass& c) {
   c.attr("__array_ufunc__") = nb::none();  // numpy_array * operand is ours, not NumPy's
   const auto both = [&](const char* name, const char* reflected, auto f, auto g, const char* doc) {
     const auto signature = [](const char* n) {
@@ -178,7 +186,7 @@ void bind_operators(Class& c) {
       .def("square", &Operand::square, ReleaseGil(), "Square, rescaled. Level l -> l - 1.");
 }
 
-void bind_slots(Class& c) {
+void bind_slots(OperandClass& c) {
   using Steps = std::vector<i64>;
   c.def("multiply_monomial", &Operand::multiply_monomial, "power"_a, ReleaseGil(),
         "As Evaluator.multiply_monomial: X^power times it. Level l -> l.")
@@ -219,7 +227,7 @@ void bind_slots(Class& c) {
           "As Evaluator.with_slots. Level l -> l.");
 }
 
-void bind_levels(Class& c) {
+void bind_levels(OperandClass& c) {
   c.def(
        "at_level",
        [](const Operand& a, i64 level) { return a.at_level(as_unsigned<u32>(level, "level")); },
@@ -235,20 +243,21 @@ void bind_levels(Class& c) {
 }  // namespace
 
 void bind_operand(nb::module_& m) {
-  Class c(m, "Operand",
-          "A ciphertext bound to an evaluator: the convenient form. Immutable; every operation\n"
-          "returns a new one.\n\n"
-          "Operands combine by ``+ - * /`` with operands, ciphertexts, plaintexts, NumPy arrays\n"
-          "(encoded as needed; shorter ones are padded with zeros) and Python numbers:\n\n"
-          "* products are rescaled at once, so every operand sits at the canonical scale of its\n"
-          "  level;\n"
-          "* operands at different levels are brought to the lower one first;\n"
-          "* a product with a Python integer, or a complex number whose parts are integers\n"
-          "  (``1j``), repeats addition and consumes no level; any other product consumes one.\n\n"
-          "Raises StateError naming the levels where too few are left, and for operands of other\n"
-          "parameters, slots or secret keys; KeyMissingError naming the key that an operation "
-          "needs.\n"
-          "Errors: docs/theory/precision.md, \"Operations\"; hoisted rotations: BMTH21.");
+  OperandClass c(
+      m, "Operand",
+      "A ciphertext bound to an evaluator: the convenient form. Immutable; every operation\n"
+      "returns a new one.\n\n"
+      "Operands combine by ``+ - * /`` with operands, ciphertexts, plaintexts, NumPy arrays\n"
+      "(encoded as needed; shorter ones are padded with zeros) and Python numbers:\n\n"
+      "* products are rescaled at once, so every operand sits at the canonical scale of its\n"
+      "  level;\n"
+      "* operands at different levels are brought to the lower one first;\n"
+      "* a product with a Python integer, or a complex number whose parts are integers\n"
+      "  (``1j``), repeats addition and consumes no level; any other product consumes one.\n\n"
+      "Raises StateError naming the levels where too few are left, and for operands of other\n"
+      "parameters, slots or secret keys; KeyMissingError naming the key that an operation "
+      "needs.\n"
+      "Errors: docs/theory/precision.md, \"Operations\"; hoisted rotations: BMTH21.");
   c.def(
       "__init__",
       [](Operand* self, const ckks::Evaluator& ev, CiphertextLike a) {

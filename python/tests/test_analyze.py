@@ -220,6 +220,66 @@ def test_analyze_says_what_is_wrong(capsys):
     assert "level 99" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("sweep", [[], ["--sweep", "--batches", "1"]])
+def test_files_are_refused_before_anything_is_counted(sweep, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(crenel, "Device", None)
+    monkeypatch.setattr(crenel.ckks, "Context", None)  # whatever is counted fails otherwise
+    there = tmp_path / "there.png"
+    there.write_text("mine")
+    for option, file, says in (
+        ("--json", there, f"--json: {there} exists, expected a new file"),
+        ("--json", tmp_path / "no" / "x.json", "expected a new file in a folder that is there"),
+        ("--plot", there, f"--plot: {there} exists, expected a new file"),
+        ("--plot", tmp_path / "no" / "x.svg", "expected a new file in a folder that is there"),
+        ("--plot", tmp_path / "x.xyz", "x.xyz ends in '.xyz', expected one of .png, .pdf, .svg"),
+        ("--plot", tmp_path / "x", "ends in 'nothing'"),
+    ):
+        words = ["analyze", "toy-leveled-n14-s40", "--operation", "hmult", *sweep, option, str(file)]
+        assert main(words) == 2
+        assert says in capsys.readouterr().err
+    assert there.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--batches", "2"], "--batches 2 without --sweep, expected both"),
+        (["--steps", "12"], "--steps 12 without --sweep, expected both"),
+        (["--sweep", "--level", "3"], "--level and --limbs are of one level, not of --sweep"),
+        (["--sweep", "--limbs"], "--level and --limbs are of one level, not of --sweep"),
+    ],
+)
+def test_options_of_the_other_form_are_refused(words, says, capsys):
+    assert main(["analyze", "toy-leveled-n14-s40", "--operation", "hadd", *words]) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"{}", "found no kind"),
+        (b"[1]", "found no JSON object"),
+        (b"\xff\x00\x81", "found no JSON object"),
+        (b'{"kind": "crenel-bench"}', "found kind 'crenel-bench'"),
+        (b'{"kind": "crenel-ncu-account"}', "found no rows"),
+        (b'{"kind": "crenel-ncu-account", "rows": 5, "provenance": {}}', "found no list of rows"),
+        (b'{"kind": "crenel-ncu-account", "rows": [{}], "provenance": {}}', "found no stage"),
+        (b'{"kind": "crenel-ncu-account", "rows": [], "provenance": {}}', "found no operation"),
+    ],
+)
+def test_what_is_no_record_of_counters_is_told_in_words(content, found, capsys, tmp_path):
+    path = tmp_path / "x.json"
+    path.write_bytes(content)
+    assert main(["analyze", "toy-boot40", "--counters-from", str(path)]) == 2
+    err = capsys.readouterr().err
+    assert f"{path}: expected a record of kind crenel-ncu-account, {found}" in err and "Error(" not in err
+
+
+def test_a_record_of_counters_that_is_not_there(capsys, tmp_path):
+    assert main(["analyze", "toy-boot40", "--counters-from", str(tmp_path / "nope")]) == 2
+    assert f"MissingFileError: cannot read {tmp_path / 'nope'}" in capsys.readouterr().err
+
+
 def test_starting_launches_costs_less_in_a_graph():
     queued = {**record(), "replayed": False}
     assert analyze.total([record(), queued], CEILINGS).launch_time == 1.0 + 6.0

@@ -402,3 +402,37 @@ def test_refusals_name_values_and_what_to_call(arrays):
         ckks.encrypt(arrays.context, np.ones(4))
     with pytest.raises(TypeError, match="decrypt"):
         a < 1  # noqa: B015
+
+
+def test_arguments_of_other_types_are_named(arrays):
+    a = ckks.encrypt(arrays.client, np.ones((3, 4)))
+    for x in (a, arrays.ev(a)):
+        for axis in ((0, 1), np.array([0, 1]), "a", 0.5, True):
+            for f in (x.sum, x.mean, lambda axis, x=x: ckks.concatenate([x, x], axis)):
+                with pytest.raises(TypeError, match=f"^axis: expected an integer, got {type(axis).__name__}"):
+                    f(axis)
+        with pytest.raises(TypeError, match="^basis: expected a string, got ndarray$"):
+            x.polynomial([0.0, 1.0], np.array([-1.0, 1.0]))
+        for interval in (5, (1,), (1, 2, 3), ("a", "b"), (1j, 2), (np.ones(2), 1)):
+            with pytest.raises(TypeError, match="^interval: expected "):
+                x.polynomial([0.0, 1.0], "chebyshev", interval)
+        with pytest.raises(ckks.ParameterError, match=r"slots of shape \(1,\), expected 1 row\(s\) of 16"):
+            x.unpack([1.0])
+        with pytest.raises(ckks.ParameterError, match="slots must be numbers"):
+            x.unpack("abc")
+        with pytest.raises(TypeError, match=r"^client: expected crenel\.ckks\.Client, got int$"):
+            x.decrypt(5)
+
+
+def test_masked_places_are_refused(arrays):
+    """They were encrypted and added as what stands under the mask."""
+    x = arrays.ev(ckks.encrypt(arrays.client, np.ones(2)))
+    clear, masked = (np.ma.array([1.0, 2.0], mask=[0, last]) for last in (0, 1))
+    assert np.abs((x + clear).decrypt(arrays.client) - [2.0, 3.0]).max() < TOLERANCE
+    for f in (
+        lambda: ckks.encrypt(arrays.client, masked), lambda: ckks.encrypt(arrays.client, [masked, masked]),
+        lambda: x + masked, lambda: masked + x, lambda: x * masked, lambda: x / masked, lambda: x @ masked,
+        lambda: x + np.ma.masked, lambda: x.polynomial(masked),
+    ):  # fmt: skip
+        with pytest.raises(ckks.ParameterError, match="has masked places, expected numbers in all of them"):
+            f()

@@ -81,6 +81,9 @@ def test_generated_toml_is_the_generated_set(run):
         (["demo", "--device", "abacus"], "abacus"),
         (["demo", "--patients", "0"], "patients"),
         (["demo", "--plot", "no-such-folder/plot.png"], "no-such-folder"),
+        (["demo", "--plot", "plot.xyz"], "plot.xyz ends in '.xyz', expected one of .png, .pdf, .svg"),
+        (["bench", "ablation", "--plot", "plot.xyz"], "plot.xyz ends in '.xyz', expected one of .png"),
+        (["bench", "ablation", "--plot", "no-such-folder/plot.png"], "expected a new file in a folder"),
         (["bench", "boot", "--params", "leveled-n14-s40"], "bootstrapping needs"),
         (["bench", "boot", "--params", "boot41"], "boot41"),
         (["bench", "boot", "boot41"], "known:"),
@@ -107,6 +110,44 @@ def test_errors_are_one_line_and_status_2(run, arguments, part):
     code, _, err = run(*arguments)
     assert code == 2
     assert err.startswith("crenel: ") and err.count("\n") == 1 and part in err
+
+
+def test_a_figure_that_is_there_is_kept(run, tmp_path):
+    file = tmp_path / "plot.png"
+    file.write_text("mine")
+    for command in (["demo"], ["bench", "ablation"], ["workload", "helr"], ["workload", "sort"]):
+        code, _, err = run(*command, "--plot", str(file))
+        assert code == 2 and f"--plot: {file} exists, expected a new file" in err
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("number", ["99999999999999999999", "-1"])
+@pytest.mark.parametrize("option", ["--log-n", "--scale-bits", "--depth", "--alpha"])
+def test_numbers_of_a_generated_set(run, option, number):
+    given = {"--log-n": "13", "--scale-bits": "40", "--depth": "3", "--alpha": "0"} | {option: number}
+    code, _, err = run("params", "generate", *(word for pair in given.items() for word in pair))
+    assert code == 2
+    assert err == f"crenel: ParameterError: {option} is {number}, expected 0 to 2^32 - 1\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["demo", "tfhe", "--blocks"],
+        ["bench", "bridge", "--slots"],
+        ["bench", "pool", "--devices", "cpu", "--each"],
+        ["bench", "pool", "--devices", "cpu", "--size"],
+        ["workload", "mlp", "--batch"],
+        ["workload", "bert-tiny", "--images"],
+        ["workload", "bert-tiny", "--tokens"],
+        ["workload", "minilm", "--tokens"],
+        ["workload", "minilm", "--length"],
+    ],
+    ids=" ".join,
+)
+def test_numbers_beyond_any_machine_are_refused(run, words):
+    code, _, err = run(*words, "99999999999999999999")
+    assert code == 2 and words[-1] in err and "Traceback" not in err
 
 
 def test_debug_shows_the_error(run):

@@ -221,6 +221,37 @@ def test_the_command_prints_and_writes(tmp_path, capfd):
             assert f"{count}, expected at most {most}" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["toy-boot40", "bool128"])
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--measured-ms", "1e-320"], "--measured-ms 1e-320, expected 0.001 to 1e+09"),
+        (["--measured-ms", "0.0009"], "expected 0.001 to 1e+09"),
+        (["--measured-ms", "1e300"], "expected 0.001 to 1e+09"),
+        (["--measured-ms", "nan"], "expected 0.001 to 1e+09"),
+        (["--hosts", "1,2,4,8"], "--hosts 1,2,4,8 without --domain, expected both"),
+        (["--link", "infiniband"], "--link infiniband without --domain, expected both"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(name, words, says, tmp_path, capfd):
+    file = tmp_path / "x.json"
+    assert main(["gpus", name, *words, "--json", str(file)]) == 2
+    assert says in capfd.readouterr().err and not file.exists()
+
+
+@pytest.mark.parametrize("name", ["toy-boot40", "bool128"])
+def test_records_have_finite_numbers_alone(name, tmp_path, capfd):
+    require(["cuda:dry"])
+
+    def refuse(word):
+        raise AssertionError(word)
+
+    for measured in ("0.001", "1e9"):
+        file = tmp_path / f"{measured}.json"
+        assert main(["gpus", name, "--gpus", "2", "--measured-ms", measured, "--json", str(file)]) == 0
+        json.loads(file.read_text(), parse_constant=refuse)
+
+
 def test_the_accounts_of_the_command_are_of_one_and_of_several_gpus(one):
     """On several GPUs divisions read what a key switch wrote: both passes follow it, which one GPU saves, as
     does each of two in EvalMod, where nothing is exchanged."""

@@ -119,6 +119,17 @@ def test_weights_that_are_not_finite_are_refused():
         nn.BatchNorm([0.0], [-1.0])
 
 
+@pytest.mark.parametrize("padding", [10**9, (0, 4097), 2**70, -1])
+def test_padding_is_bounded(padding):
+    for make in (
+        lambda: nn.Conv2d(np.ones((1, 1, 2, 2)), padding=padding),
+        lambda: nn.AvgPool2d(2, 1, padding),
+    ):
+        with pytest.raises(ParameterError, match="padding .*, expected an integer from 0 to 4096, or two"):
+            make()
+    assert nn.Conv2d(np.ones((1, 1, 2, 2)), padding=(4096, 0)).padding == (4096, 0)
+
+
 def test_shapes_that_do_not_fit_name_the_place():
     model = nn.Sequential(nn.ReLU(), nn.Sequential(nn.Flatten(), nn.Linear(np.ones((2, 9)))))
     with pytest.raises(ParameterError, match=r"^1\.1: inputs of a linear layer: 8 in the tensor, 9 in"):

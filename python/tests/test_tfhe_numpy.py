@@ -126,3 +126,54 @@ def test_signed_tables(world):
         ev.lut(a, positive)
     with pytest.raises(ParameterError, match="expected 16, or 32 of a signed table"):
         ev.lut(a, positive[:-1])
+
+
+def test_masked_places_are_refused(world):
+    """They were encrypted and computed with as what stands under the mask."""
+    ev, client = world.ev, world.client
+    values = np.uint8([1, 2, 3])
+    clear, masked = (np.ma.array(values, mask=[0, middle, 0]) for middle in (0, 1))
+    a, messages = ev(client.encrypt(clear)), ev(client.encrypt(clear, bits=2))
+    bits = ev(client.encrypt(clear > 1))
+    np.testing.assert_array_equal(client.decrypt(a + clear), values + values)
+    for f in (
+        lambda: client.encrypt(masked), lambda: client.encrypt(masked, dtype="uint8"),
+        lambda: client.encrypt(masked, bits=4), lambda: client.encrypt(masked, plain_modulus=8),
+        lambda: client.encrypt(masked > 1), lambda: client.encrypt([1, np.ma.masked], dtype="uint8"),
+        lambda: client.encrypt([masked, masked], dtype="uint8"), lambda: client.encrypt(np.ma.masked),
+        lambda: a + masked, lambda: np.add(masked, a), lambda: ev.mul(messages, masked),
+        lambda: a + [1, np.ma.masked, 2], lambda: messages == masked, lambda: ev.select(bits, a, masked),
+        lambda: bits & (masked > 1), lambda: ev.dot(a, masked), lambda: ev.take(masked, a),
+        lambda: ev.lut(messages, np.ma.array([0, 1, 2, 3], mask=[1, 0, 0, 0])), lambda: a[masked - 1],
+        lambda: client.phase_errors(messages, masked),
+    ):  # fmt: skip
+        with pytest.raises(ParameterError, match="has masked places, expected numbers in all of them"):
+            f()
+
+
+def test_encrypted_arrays_where_public_ones_are_expected(world):
+    """Outputs and arguments that NumPy hands to an encrypted array's own protocol."""
+    e = world.ev(world.client.encrypt(np.uint8([1, 2, 3])))
+    x = np.uint8([1, 2, 3])
+    for f in (
+        lambda: np.add(x, x, out=e), lambda: np.add.reduce(x, out=e), lambda: np.add.accumulate(x, out=e),
+        lambda: np.divmod(x, x, out=(e, None)), lambda: np.sum(x, out=e),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=r"^np\.\w+: encrypted arrays take no out$"):
+            f()
+    with pytest.raises(TypeError, match=r"^np\.tile: expected an encrypted array first, got int$"):
+        np.tile(10, e)
+    for f in (lambda: np.tile(e, e), lambda: np.take(e, e), lambda: np.repeat(e, repeats=e)):
+        with pytest.raises(TypeError, match=r"^np\.\w+: expected a public argument, got an encrypted array$"):
+            f()
+    with pytest.raises(ParameterError, match=r"^np\.take: "):
+        np.take(e, 2**63)
+
+
+@pytest.mark.parametrize("index", [2**63, -(2**63) - 1, 2**70, np.uint64(2**63)])
+def test_indices_beyond_64_bits(world, index):
+    e = world.client.encrypt(np.uint8([1, 2, 3]))
+    for array in (e, world.ev(e)):
+        for key in (index, (index,)):
+            with pytest.raises(IndexError, match="beyond 64 bits"):
+                array[key]

@@ -199,6 +199,8 @@ def test_refused_before_any_work(invoke, tmp_path, monkeypatch):
         (["--plot", str(tmp_path / "no" / "a.png")], "there is no folder"),
         (["--data", str(tmp_path / "none.csv")], "none.csv"),
         (["--digits", "3"], "two digits"),
+        (["--digits", "3,8"], "--digits 3,8 without --data, expected both"),
+        (["--label", "ill"], "--label ill without --data, expected both"),
         (["--device", "abacus"], "abacus"),
         (["--params", "boot41"], "boot41"),
     ]
@@ -206,6 +208,11 @@ def test_refused_before_any_work(invoke, tmp_path, monkeypatch):
         code, _, err = invoke("helr", *arguments)
         assert code == 2 and text in err, (arguments, err)
     assert json.loads(there.read_text()) == {}
+
+
+def test_a_column_of_no_file_is_refused(invoke):
+    code, out, err = invoke("sort", "--device", "cpu", "--column", "v")
+    assert code == 2 and "--column v without --data, expected both" in err and not out
 
 
 def test_suitable_batches():

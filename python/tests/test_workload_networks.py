@@ -341,6 +341,22 @@ def test_arguments_are_refused_before_any_work(invoke, arguments, says):
     assert code == 2 and re.search(says, err) and "compile" not in out
 
 
+def test_a_file_of_results_is_checked_before_the_compilation(invoke, tmp_path):
+    """What is no such file, in this library's words and not NumPy's."""
+    random, other, objects = tmp_path / "rnd.bin", tmp_path / "other.npz", tmp_path / "objects.npz"
+    random.write_bytes(b"\x80" + np.random.default_rng().bytes(1000))
+    np.savez(other, x=np.arange(3))
+    np.savez(objects, exact=np.array([{}], dtype=object))
+    for file, says in (
+        (random, "no arrays of numbers: expected a file .npz or .npy"),
+        (other, "no array 'exact'"),
+        (objects, "no arrays of numbers: Python objects"),
+    ):
+        code, out, err = invoke("mlp", "--device", "cpu", "--simulate-only", "--clear", str(file))
+        assert code == 2 and f"SerializationError: {file}: {says}" in err and "pickle" not in err
+        assert "compile" not in out
+
+
 def test_minilm_takes_no_graph_that_is_forged(tmp_path):
     onnx = needs("test", "onnx")
     node, empty = onnx.helper.make_node, onnx.numpy_helper.from_array(np.zeros((2, 2)), "a.bias")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -20,7 +18,8 @@ from crenel import counters as counting
 from crenel.account import Record
 from crenel.analyze import Ceilings, Row
 from crenel.ceilings import read
-from crenel.cli.output import expect_new, size, table
+from crenel.cli.output import expect_figure, expect_new, size, table
+from crenel.cli.sets import ckks_set
 from crenel.counters import Counted
 from crenel.errors import ParameterError, UnsupportedError
 from crenel.records import command_line, provenance, write_record
@@ -142,13 +141,6 @@ class Counters:
 _NONE = Counters()
 
 
-def params_of(name: str) -> ckks.Params:
-    """A set by its name, toy ones too."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
-        return ckks.preset(name, allow_insecure=True)
-
-
 def rates_of(path: Path | None) -> dict[str, Any]:
     """What records keep of the ceilings that a table was made with."""
     return dict((analyze.data() if path is None else read(path))["rates"])
@@ -182,8 +174,10 @@ def run(
     rates: Path | None = None,
 ) -> None:
     """Print the tables; write the files that were asked for."""
+    expect_new(json_path)
+    expect_figure(plot)
     ceilings = analyze.load_ceilings(rates)
-    params = params_of(name)
+    params = ckks_set(name)
     default = 0 if operation is Operation.bootstrap else params.max_level
     at = default if level is None else level
     if not 0 <= at <= params.max_level:
@@ -204,7 +198,7 @@ def run(
                  "provenance": provenance(lab.context.device, command_line()),
                  "ceilings": rates_of(rates), "ceilings_of": ceilings.device,
                  "key_switch": switches}  # fmt: skip
-        json_path.write_text(json.dumps({**facts, **analyze.document(records, ceilings)}, indent=1) + "\n")
+        write_record(json_path, {**facts, **analyze.document(records, ceilings)})
     if plot is not None:
         _plot(records, ceilings, title, plot, counted)
 
@@ -312,10 +306,7 @@ def _print_counted(counted: Sequence[Counted], rows: Sequence[Row]) -> None:
 def _plot(
     records: Sequence[Record], ceilings: Ceilings, title: str, path: Path, counted: Sequence[Counted] = ()
 ) -> None:
-    try:
-        from crenel.plot_traffic import draw
+    from crenel.plot_traffic import draw
 
-        draw(records, ceilings, title, path, counted)
-    except ImportError:
-        raise UnsupportedError("--plot needs matplotlib: pip install 'crenel[plot]'") from None
+    draw(records, ceilings, title, path, counted)
     print(f"\nwrote {path}")

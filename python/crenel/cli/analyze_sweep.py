@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crenel import analyze, sweep
-from crenel.cli.analyze import Counters, Lab, Operation, limbs_of, params_of, rates_of, warn
-from crenel.cli.output import numbers, table
+from crenel.cli.analyze import Counters, Lab, Operation, limbs_of, rates_of, warn
+from crenel.cli.output import expect_figure, expect_new, numbers, table
+from crenel.cli.sets import ckks_set
 from crenel.counters import Counted, utilisation
-from crenel.errors import ParameterError, UnsupportedError
+from crenel.errors import ParameterError
 from crenel.records import command_line, provenance, write_record
 from crenel.sweep import Point
+
+BATCHES, STEPS = "1,2,4,8,16", 12  # unless they are given
 
 HEADER = ("limbs", "batch", "launches", "MB at L2", "MB DRAM", "of it keys", "largest MiB", "us bound",
           "us a ciphertext", "% L2", "% DRAM", "% multipliers")  # fmt: skip
@@ -29,6 +32,8 @@ def run(
     rates: Path | None = None,
 ) -> None:
     """Print the table; write the files that were asked for."""
+    expect_new(json_path)
+    expect_figure(plot)
     ceilings = analyze.load_ceilings(rates)
     of_batches = numbers(batches, "--batches")
     if operation is Operation.bootstrap:
@@ -36,7 +41,7 @@ def run(
             "--sweep of a bootstrap, which has one number of limbs; expected hmult, hrot, rescale or hadd",
             {"operation": operation.value},
         )
-    params = params_of(name)
+    params = ckks_set(name)
     counted = counters.of(name, device, operation, params.max_level)
     lab = Lab(params, device)
     by_level = [limbs_of(params, level) for level in range(params.max_level + 1)]
@@ -59,12 +64,9 @@ def run(
                  "ceilings": rates_of(rates), "ceilings_of": ceilings.device}  # fmt: skip
         write_record(json_path, {**facts, "points": [p.as_dict() for p in points]})
     if plot is not None:
-        try:
-            from crenel.plot_sweep import draw
+        from crenel.plot_sweep import draw
 
-            draw(points, ceilings, title, plot, counted)
-        except ImportError:
-            raise UnsupportedError("--plot needs matplotlib: pip install 'crenel[plot]'") from None
+        draw(points, ceilings, title, plot, counted)
         print(f"\nwrote {plot}")
 
 

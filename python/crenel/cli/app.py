@@ -12,8 +12,9 @@ from crenel.cli import analyze as analysis
 from crenel.cli import bench, demo, fhecore, params, serve, workload
 from crenel.cli import reproduce as reproduction
 from crenel.cli.gpus import gpus
-from crenel.cli.output import size, table
+from crenel.cli.output import expect_with, size, table
 from crenel.cli.tune import tune
+from crenel.errors import ParameterError
 
 app = typer.Typer(
     name="crenel",
@@ -89,11 +90,13 @@ def analyze(
         int | None, typer.Option(help="Of the inputs; default 0 to bootstrap, else the top.")
     ] = None,
     limbs: Annotated[bool, typer.Option("--limbs", help="Every limb count in a row of its own.")] = False,
-    json: Annotated[Path | None, typer.Option(help="Write the tables as JSON.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw them.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the tables to a new file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw them, to a new file: .png, .pdf or .svg.")] = None,
     sweep: Annotated[bool, typer.Option("--sweep", help="Over limb counts and batches.")] = False,
-    batches: Annotated[str, typer.Option(help="Of a sweep, by commas.")] = "1,2,4,8,16",
-    steps: Annotated[int, typer.Option(help="Limb counts of a sweep, at most.", min=1)] = 12,
+    batches: Annotated[str | None, typer.Option(help="Of a sweep, by commas; default 1,2,4,8,16.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Limb counts of a sweep, at most; default 12.", min=1)
+    ] = None,
     counters: Annotated[
         bool, typer.Option("--counters", help="Count beside it, by ncu on this GPU.")
     ] = False,
@@ -106,13 +109,17 @@ def analyze(
     ] = None,
 ) -> None:
     """Print what an operation moves and computes, against measured ceilings."""
+    expect_with("--sweep", sweep, {"--batches": batches, "--steps": steps})
+    if sweep and (level is not None or limbs):
+        raise ParameterError("--level and --limbs are of one level, not of --sweep")
     beside = analysis.Counters(counters, counters_from, counters_to, counters_seconds)
     default = analysis.Operation.hmult if sweep else analysis.Operation.bootstrap
     of = beside.operation(operation, default)
     on = device or ("cuda" if beside.wanted else "cuda:dry")
     if sweep:
-        from crenel.cli.analyze_sweep import run
+        from crenel.cli.analyze_sweep import BATCHES, STEPS, run
 
-        run(parameters, on, of, batches, steps, json, plot, beside, ceilings)
+        over = BATCHES if batches is None else batches
+        run(parameters, on, of, over, steps or STEPS, json, plot, beside, ceilings)
     else:
         analysis.run(parameters, on, of, level, json, plot, limbs, beside, ceilings)

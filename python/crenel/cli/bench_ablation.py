@@ -29,7 +29,9 @@ def ablation(
     seconds: Annotated[float, typer.Option(help="Of timing a configuration, about.", min=0)] = 0.3,
     seed: Annotated[int | None, typer.Option(help="Of the values; fresh ones by default.", min=0)] = None,
     file: Annotated[Path | None, typer.Option("--json", help="Write the results to a new file.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the ladders: PNG, SVG or PDF.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the ladders, to a new file: .png, .pdf or .svg.")
+    ] = None,
     ceilings: Annotated[
         Path | None,
         typer.Option(help="Rates of the card, by dev/kernels/ceilings_probe.cu; default an H200's."),
@@ -48,16 +50,15 @@ def ablation(
     from crenel import ablation_algorithm as savings
     from crenel.ceilings import load_ceilings
     from crenel.cli.analyze import warn
-    from crenel.cli.output import expect_new, say
+    from crenel.cli.output import expect_figure, expect_new, say
     from crenel.records import command_line, provenance, write_record
 
-    plan = _plan(operations, limbs)
     expect_new(file)
-    rates = load_ceilings(ceilings)
+    expect_figure(plot)
+    plan, rates = _plan(operations, limbs), load_ceilings(ceilings)
     of_values = secrets.randbits(32) if seed is None else seed
     on = _opened(device)
     params = ladder.of(parameters)
-    _expect_matplotlib(plot)
     done = []
     for name, count in plan:
         bench = ladder.prepare(params, on, name, count, of_values)
@@ -131,15 +132,6 @@ def _wrong(row: Measured) -> str:
     if row.options and row.expected_error is not None and row.error is not None:
         return f"error {row.error:.3g} where {row.expected_error:.3g} is expected, or other bits"
     return "other bits than with all optimisations"
-
-
-def _expect_matplotlib(plot: Path | None) -> None:
-    if plot is None:
-        return
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise UnsupportedError("--plot needs matplotlib: pip install 'crenel[plot]'") from None
 
 
 def _print(bench: Bench, rows: Sequence[Measured], parameters: str) -> None:

@@ -21,7 +21,7 @@ Json = dict[str, Any]
 def bridge(
     parameters: Annotated[str, typer.Option("--set", help="Of CKKS, with bootstrapping.")] = "boot40",
     messages: Annotated[str, typer.Option("--tfhe", help="Of TFHE, by groups of secret bits.")] = "lut4-128",
-    slots: Annotated[int, typer.Option(help="Of a ciphertext, a power of two.", min=1)] = 1024,
+    slots: Annotated[int, typer.Option(help="Of a ciphertext, a power of two.", min=1, max=1 << 16)] = 1024,
     device: Annotated[str, typer.Option(help="ref, cpu, cuda, cuda:<index> or auto.")] = "auto",
     repeats: Annotated[int, typer.Option(help="Times that each is measured; medians are told.", min=1)] = 5,
     seed: Annotated[int, typer.Option(help="Of the numbers.", min=0)] = 1,

@@ -37,8 +37,8 @@ def levels(
     when one is wrong."""
     import crenel
     from crenel import boot_levels
-    from crenel.cli.analyze import params_of
     from crenel.cli.output import expect_new, say
+    from crenel.cli.sets import ckks_set
     from crenel.records import command_line, provenance, write_record
 
     expect_new(file)
@@ -51,7 +51,7 @@ def levels(
             f"--message {message}, expected one of {', '.join(boot_levels.MESSAGES)}, both",
             {"message": message},
         )
-    chosen, on = params_of(params), crenel.Device(device)
+    chosen, on = ckks_set(params), crenel.Device(device)
     plan = boot_levels.Plan(
         slots=[_number(word, "--slots") for word in slots.split(",")],
         targets=[

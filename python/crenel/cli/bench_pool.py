@@ -30,9 +30,9 @@ def pool(
         str, typer.Option("--set", help="For bootstraps of CKKS; none to leave them out.")
     ] = "boot40",
     gates: Annotated[str, typer.Option(help="A set for gates of TFHE; none to leave them out.")] = "bool128",
-    each: Annotated[int, typer.Option(help="Bootstraps of CKKS a device.", min=1)] = 32,
+    each: Annotated[int, typer.Option(help="Bootstraps of CKKS a device.", min=1, max=1 << 20)] = 32,
     together: Annotated[str, typer.Option(help="Bootstraps of one call, by commas.")] = "1,4",
-    size: Annotated[int, typer.Option(help="Gates of TFHE a device.", min=1)] = 32768,
+    size: Annotated[int, typer.Option(help="Gates of TFHE a device.", min=1, max=1 << 24)] = 32768,
     against: Annotated[
         str,
         typer.Option(

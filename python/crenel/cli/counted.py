@@ -13,13 +13,14 @@ from pathlib import Path
 
 import crenel
 from crenel import ncu
-from crenel.cli.analyze import Lab, Operation, params_of
+from crenel.cli.analyze import Lab, Operation
+from crenel.cli.sets import ckks_set
 
 
 def main(arguments: list[str]) -> int:
     """Run the operation twice, the first time to warm the memory pool."""
     params, device, operation, level, file = arguments
-    lab = Lab(params_of(params), device)
+    lab = Lab(ckks_set(params), device)
     with crenel.profile(lab.context) as account:
         work = lab.prepare(Operation(operation), int(level))
         work()

@@ -16,13 +16,19 @@ def patients(
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda, cuda:<index> or ref: where the server computes.")
     ] = "auto",
-    plot: Annotated[Path | None, typer.Option(help="Draw predicted against clear probabilities.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw predicted against clear probabilities, to a new file: .png, .pdf or .svg."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the split into training and test patients.", min=0)] = 1,
     patients: Annotated[int, typer.Option(help="Patients to classify under encryption.")] = 256,
 ) -> None:
     """Classify patients' tumours under encryption and compare with the clear model."""
     if context.invoked_subcommand is not None:
         return
+    from crenel.cli.output import expect_figure
+
+    expect_figure(plot)
     from crenel.workloads.prediction import run
 
     raise typer.Exit(run(device=device, plot=plot, seed=seed, patients=patients))
@@ -67,7 +73,7 @@ def tfhe(
     cipher: Annotated[
         str, typer.Option(help="aes, present, or auto: aes where it ends within two minutes.")
     ] = "auto",
-    blocks: Annotated[int, typer.Option(help="Blocks side by side.")] = 1,
+    blocks: Annotated[int, typer.Option(help="Blocks side by side.", max=1 << 16)] = 1,
     rounds: Annotated[int, typer.Option(help="Fewer rounds than the cipher has; 0: all.")] = 0,
 ) -> None:
     """Run AES-128 or PRESENT-80 on encrypted bits and compare with the standard's test vector."""

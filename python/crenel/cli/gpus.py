@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -12,6 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from crenel.errors import ParameterError
+
+LEAST_MS, MOST_MS = 1e-3, 1e9  # of --measured-ms: rates and their products stay finite
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,12 @@ def gpus(
     domain: Annotated[
         str | None, typer.Option(help="Plan NVLink domains of so many GPUs, by commas: 8, 72.")
     ] = None,
-    hosts: Annotated[str, typer.Option(help="How many such domains, by commas.")] = "1,2,4,8",
-    link: Annotated[str, typer.Option(help="Between domains: infiniband, infiniband-800.")] = "infiniband",
+    hosts: Annotated[
+        str | None, typer.Option(help="How many such domains, by commas; default 1,2,4,8.")
+    ] = None,
+    link: Annotated[
+        str | None, typer.Option(help="Between domains: infiniband, the default, or infiniband-800.")
+    ] = None,
     file: Annotated[Path | None, typer.Option("--json", help="Write the figures to a new file.")] = None,
 ) -> None:
     """Say what several GPUs would bring: bootstraps spread over them, one bootstrap's limbs, gates of TFHE.
@@ -56,24 +61,27 @@ def gpus(
     """
     from crenel import gpus as model
     from crenel.cli import gpus_gates
-    from crenel.cli.output import expect_at_most, expect_new, numbers
+    from crenel.cli.output import expect_at_most, expect_new, expect_with, numbers
+    from crenel.cli.sets import tfhe_set
 
     of_gpus = numbers(counts, "--gpus", most=model.most())
     expect_at_most(each or 1, model.MOST_EACH, "--each")
-    shapes = _shapes(domain, hosts, link)
-    if measured_ms is not None and not 0 < measured_ms < float("inf"):
+    expect_with("--domain", domain is not None, {"--hosts": hosts, "--link": link})
+    network = "infiniband" if link is None else link
+    shapes = _shapes(domain, "1,2,4,8" if hosts is None else hosts, network)
+    if measured_ms is not None and not LEAST_MS <= measured_ms <= MOST_MS:
         raise ParameterError(
-            f"measured-ms is {measured_ms}, expected a positive time", {"measured_ms": measured_ms}
+            f"--measured-ms {measured_ms}, expected {LEAST_MS:g} to {MOST_MS:g}", {"measured_ms": measured_ms}
         )
     expect_new(file)
-    if gates := gpus_gates.preset(parameters):
+    if gates := tfhe_set(parameters):
         if shapes:
             raise ParameterError(
                 f"--domain {domain}, expected none with a set of TFHE", {"domain": str(domain)}
             )
         gpus_gates.tell(gates, of_gpus, each, measured_ms, file)
     else:
-        _bootstraps(parameters, of_gpus, each or 32, measured_ms, (shapes, link), file)
+        _bootstraps(parameters, of_gpus, each or 32, measured_ms, (shapes, network), file)
 
 
 def _bootstraps(
@@ -89,6 +97,7 @@ def _bootstraps(
     from crenel import gpus as model
     from crenel.cli import gpus_output
     from crenel.launch_times import load_launch_times
+    from crenel.records import write_record
 
     shapes, link = plan
     ceilings, links, times = analyze.load_ceilings(), model.load_links(), load_launch_times()
@@ -122,7 +131,7 @@ def _bootstraps(
     found["divided"] = [asdict(row) for row in divided]
     if planned:
         found["planned"] = {"link": link, "each": each, "rows": [asdict(row) for row in planned]}
-    file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write_record(file, found, finite=True)
 
 
 def _shapes(domain: str | None, hosts: str, link: str) -> list[tuple[int, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -19,12 +18,6 @@ class Gates:
 
     nbytes: int
     keys: int
-
-
-def preset(name: str) -> tfhe.Params | None:
-    """The set of TFHE of this name, if there is one."""
-    known = {n.lower(): n for n in tfhe.preset_names()}
-    return tfhe.preset(known[name.lower()], allow_insecure=True) if name.lower() in known else None
 
 
 def account(params: tfhe.Params, each: int, packing: int = 1) -> Gates:
@@ -63,6 +56,7 @@ def tell(
     """Print, and write to `file`."""
     from crenel import analyze, gpus
     from crenel.cli import gpus_output
+    from crenel.records import write_record
 
     count: int = each or analyze.data()["gates"]["each"]
     if measured_ms is None:
@@ -79,4 +73,4 @@ def tell(
     facts = {"kind": "crenel-gpus-gates", "format": 1, "params": params.name, "device": ceilings.device}
     facts |= {"one": asdict(one) | {"each": count, "seconds": seconds}, "rate_from": how}
     facts |= {"links": analyze.data()["links"], "spread": [asdict(row) for row in rows]}
-    file.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    write_record(file, facts, finite=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from crenel.errors import ParameterError
+from crenel.errors import ParameterError, UnsupportedError
+
+FIGURES = (".png", ".pdf", ".svg")
 
 
 def watched() -> bool:
@@ -21,6 +24,29 @@ def expect_new(file: Path | None, option: str = "--json") -> None:
         raise ParameterError(
             f"{option}: {found}, expected a new file in a folder that is there", {"path": str(file)}
         )
+
+
+def expect_figure(file: Path | None, option: str = "--plot") -> None:
+    """Refuses a figure that cannot be drawn there before anything is measured: ParameterError for another
+    kind of file and for what `expect_new` refuses, UnsupportedError without matplotlib."""
+    if file is None:
+        return
+    if file.suffix.lower() not in FIGURES:
+        raise ParameterError(
+            f"{option}: {file} ends in {file.suffix or 'nothing'!r}, expected one of {', '.join(FIGURES)}",
+            {"path": str(file)},
+        )
+    expect_new(file, option)
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UnsupportedError(f"{option} needs matplotlib: pip install 'crenel[plot]'")
+
+
+def expect_with(other: str, is_there: bool, options: Mapping[str, object]) -> None:
+    """Raises ParameterError for the first of the options that was given (is not None) without the other one,
+    which alone gives it a meaning."""
+    for option, value in options.items():
+        if value is not None and not is_there:
+            raise ParameterError(f"{option} {value} without {other}, expected both", {option: str(value)})
 
 
 def expect_at_most(number: int, most: int, option: str) -> None:

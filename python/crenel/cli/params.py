@@ -9,25 +9,14 @@ import typer
 
 from crenel import ckks, tfhe
 from crenel._crenel import level_table
+from crenel.arguments import natural
 from crenel.cli.output import table
+from crenel.cli.sets import ckks_set, tfhe_set
 from crenel.explain import facts, to_toml
 from crenel.explain_tfhe import TFHE_HEADER, tfhe_explain, tfhe_facts, tfhe_row
 
 app = typer.Typer(help="Parameter sets: limbs, scales, security.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="A name of crenel params list.")]
-
-
-def _preset(name: str) -> ckks.Params:
-    """A set to look at: printing an insecure one needs no permission, it says what it is."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
-        return ckks.preset(name, allow_insecure=True)
-
-
-def _tfhe(name: str) -> tfhe.Params | None:
-    """The TFHE set of this name, if there is one."""
-    known = {n.lower(): n for n in tfhe.preset_names()}
-    return tfhe.preset(known[name.lower()], allow_insecure=True) if name.lower() in known else None
 
 
 def _show(params: ckks.Params) -> None:
@@ -43,7 +32,7 @@ def list_() -> None:
     """List the named sets."""
     rows = []
     for name in ckks.preset_names():
-        p = _preset(name)
+        p = ckks_set(name)
         security = "INSECURE" if p.insecure else f"{p.security_bits:.0f}"
         limbs = f"{p.chain_limbs} + {p.alpha}"
         levels = str(p.normal_top_level)
@@ -62,18 +51,18 @@ def list_() -> None:
 @app.command()
 def show(name: Name) -> None:
     """Print limbs, scales and security of a named set, or what TFHE has instead."""
-    if params := _tfhe(name):
+    if params := tfhe_set(name):
         for key, value in tfhe_facts(params):
             print(f"{key:<18}{value}")
         return
-    _show(_preset(name))
+    _show(ckks_set(name))
 
 
 @app.command()
 def explain(name: Name) -> None:
     """Say in words what a named set offers and costs."""
-    params = _tfhe(name)
-    print(tfhe_explain(params) if params else _preset(name).explain())
+    params = tfhe_set(name)
+    print(tfhe_explain(params) if params else ckks_set(name).explain())
 
 
 @app.command()
@@ -88,6 +77,9 @@ def generate(
     ] = False,
 ) -> None:
     """Search primes for these needs."""
+    numbers = {"--log-n": log_n, "--scale-bits": scale_bits, "--depth": depth, "--alpha": alpha}
+    for option, number in numbers.items():
+        natural(option, number)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ckks.InsecureParametersWarning)
         params = ckks.Params(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from crenel.errors import UnsupportedError
+from crenel.errors import MissingFileError, UnsupportedError
 
 if TYPE_CHECKING:
     from crenel.serve.auth import Auth
@@ -75,12 +76,12 @@ def add(
 @app.command("token")
 def token(
     name: Annotated[str, typer.Argument(help="Of a tenant.")],
-    days: Annotated[float, typer.Option(help="How long it is good for; 0: for ever.")] = 0,
+    days: Annotated[float, typer.Option(help="How long it is good for; 0: for ever.", min=0)] = 0,
     data: Data = Path("crenel-service"),
     settings: Set = None,
 ) -> None:
     """One token more; prints it."""
-    print(_auth(data, settings).token(name, 86400 * days or None))
+    print(_known(data, settings).token(name, 86400 * days or None))
 
 
 @app.command("revoke")
@@ -90,13 +91,13 @@ def revoke(
     settings: Set = None,
 ) -> None:
     """Ends all tokens of a tenant; its keys and results stay until their time is over."""
-    print(f"{_auth(data, settings).revoke(name)} tokens revoked")
+    print(f"{_known(data, settings).revoke(name)} tokens revoked")
 
 
 @app.command("list")
 def show(data: Data = Path("crenel-service"), settings: Set = None) -> None:
     """Names of tenants."""
-    for name in _auth(data, settings).names():
+    for name in _known(data, settings).names():
         print(name)
 
 
@@ -122,3 +123,19 @@ def _auth(data: Path, texts: list[str] | None) -> Auth:
     from crenel.serve.database import Database
 
     return Auth(Database(settings.database_url), settings)
+
+
+def _known(data: Path, texts: list[str] | None) -> Auth:
+    """Of a service that is there: MissingFileError where opening its database would make an empty one."""
+    settings = _settings([f"data={data}", *(texts or [])])
+    from sqlalchemy import make_url
+
+    url = make_url(settings.database_url)
+    file = url.database if url.get_backend_name() == "sqlite" else None
+    if file and not file.startswith((":", "file:")) and not Path(file).is_file():
+        raise MissingFileError(
+            f"{file}: no such file, expected the database of a service, which crenel serve and crenel tenant "
+            "add make",
+            {"errno": errno.ENOENT, "filename": file},
+        )
+    return _auth(data, texts)

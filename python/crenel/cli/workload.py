@@ -3,7 +3,6 @@ networks here, those on integers and bits in workload_integers."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import warnings
 from pathlib import Path
@@ -12,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from crenel.cli import workload_integers
+from crenel.cli.output import expect_figure, expect_with
 from crenel.cli.workload_options import Common, OfNetworks, with_options
 from crenel.cli.workload_verdict import finish
-from crenel.errors import ParameterError, UnsupportedError
+from crenel.errors import ParameterError
 
 if TYPE_CHECKING:
     import crenel
@@ -31,7 +31,7 @@ app.command("aes")(workload_integers.aes)
 
 # Sets that end within a minute on two cores. They are toys, and every output says so.
 QUICK = {"helr": "toy-boot40", "sort": "toy-boot40"}
-FIGURES = (".png", ".pdf", ".svg")
+MOST_TOKENS = 1 << 12  # of a sequence: samples of more would fill the memory
 ON_GPU = {"helr": "boot35", "sort": "boot40"}
 
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the record to a new file.")]
@@ -49,7 +49,7 @@ def helr(
     label: Annotated[
         str | None, typer.Option(help="Of a CSV file, the column of labels; default: the last.")
     ] = None,
-    digits: Annotated[str, typer.Option(help="Of MNIST's files, two digits.")] = "3,8",
+    digits: Annotated[str | None, typer.Option(help="Of MNIST's files, two digits; default 3,8.")] = None,
     iterations: Annotated[int, typer.Option(help="Of Nesterov's method.")] = 32,
     batch: Annotated[int, typer.Option(help="Rows of an iteration; 0: as many as suit the slots.")] = 0,
     rate: Annotated[
@@ -63,10 +63,12 @@ def helr(
 ) -> None:
     """Train a logistic regression on encrypted rows, and compare with the training in the clear."""
     _check_files(json, common.plot)
+    two = _digits("3,8" if digits is None else digits)
+    expect_with("--data", common.data is not None, {"--label": label, "--digits": digits})
     from crenel.workloads import data as tables
     from crenel.workloads.regression import measure
 
-    table = tables.load_table(common.data, label, digits=_digits(digits), seed=common.seed)
+    table = tables.load_table(common.data, label, digits=two, seed=common.seed)
     session = _session("helr", common)
     result = measure.measure(
         session, table, common.of_the_run(), iterations=iterations, batch=batch or None, rate=rate,
@@ -96,6 +98,7 @@ def sort(
 ) -> None:
     """Sort encrypted values, and compare with the order in the clear."""
     _check_files(json, common.plot)
+    expect_with("--data", common.data is not None, {"--column": column})
     from crenel.workloads import data as tables
     from crenel.workloads.sorting import measure
 
@@ -175,7 +178,7 @@ def lenet(common: OfNetworks, seed: Seed = 0, json: ValuesFile = None) -> None:
 def bert_tiny(
     common: OfNetworks,
     seed: Seed = 0,
-    tokens: Annotated[int, typer.Option(help="Of a sequence, a power of two.")] = 128,
+    tokens: Annotated[int, typer.Option(help="Of a sequence, a power of two.", max=MOST_TOKENS)] = 128,
     json: ValuesFile = None,
 ) -> None:
     """Compute BERT-Tiny's shape with random weights on embedded sequences; there is no --data."""
@@ -194,8 +197,10 @@ def minilm(
     common: OfNetworks,
     weights: Annotated[Path | None, typer.Option(help="paraphrase-MiniLM-L3-v2 as an ONNX file.")] = None,
     seed: Seed = 0,
-    tokens: Annotated[int, typer.Option(help="Of a random sentence.")] = 16,
-    length: Annotated[int, typer.Option(help="Of a sequence with padding, a power of two.")] = 32,
+    tokens: Annotated[int, typer.Option(help="Of a random sentence.", max=MOST_TOKENS)] = 16,
+    length: Annotated[
+        int, typer.Option(help="Of a sequence with padding, a power of two.", max=MOST_TOKENS)
+    ] = 32,
     tokenizer: Annotated[
         Path | None, typer.Option(help="vocab.txt or tokenizer.json of BERT: --data has sentences in words.")
     ] = None,
@@ -271,18 +276,16 @@ def _check_files(
             raise ParameterError(f"{option}: {path} cannot be written", {"path": str(path)})
     if json is not None and json.exists():
         raise ParameterError(f"--json: {json} exists; name a new file", {"path": str(json)})
-    if plot is not None and importlib.util.find_spec("matplotlib") is None:
-        raise UnsupportedError("--plot needs matplotlib: pip install 'crenel[plot]'")
-    if plot is not None and plot.suffix.lower() not in FIGURES:
-        raise ParameterError(
-            f"--plot: {plot} ends in {plot.suffix or 'nothing'!r}, expected one of {', '.join(FIGURES)}",
-            {"path": str(plot)},
-        )
+    expect_figure(plot)
 
 
 def _check_network_files(common: OfNetworks, json: Path | None) -> None:
-    there = common.clear is not None and common.clear.is_file()  # then it is only read
+    there = common.clear if common.clear is not None and common.clear.is_file() else None
     _check_files(json, common.plot, common.save, None if there else common.clear)
+    if there:  # then it is only read
+        from crenel.workloads.networks.clear import expect_results
+
+        expect_results(there)
 
 
 def _session(workload: str, common: Common) -> Session:

@@ -31,7 +31,7 @@ class Shared:
     data: Annotated[
         Path | None, typer.Option(help="A file or folder of your own; default: data that are there.")
     ] = None
-    plot: Annotated[Path | None, typer.Option(help="Draw it: .png, .pdf or .svg.")] = None
+    plot: Annotated[Path | None, typer.Option(help="Draw it, to a new file: .png, .pdf or .svg.")] = None
     energy: Annotated[bool, typer.Option("--energy", help="Sample the GPU's power by nvidia-smi.")] = False
     warm: Annotated[bool, typer.Option("--warm", help="Run a part once before, untimed.")] = False
     stages: Annotated[bool, typer.Option(help="Time the stages; on a GPU this slows the run.")] = True
@@ -65,9 +65,12 @@ class OfNetworks(Shared):
         typer.Option(help="A set of crenel params list; default: the network's own, full on CPUs too."),
     ] = None
     samples: Annotated[
-        int, typer.Option("--images", "--samples", help="To compute under encryption; of --inputs all.")
+        int,
+        typer.Option(
+            "--images", "--samples", help="To compute under encryption; of --inputs all.", max=1 << 20
+        ),
     ] = 10
-    batch: Annotated[int, typer.Option(help="Samples of a run; 0: the program's, or 1.")] = 0
+    batch: Annotated[int, typer.Option(help="Samples of a run; 0: the program's, or 1.", max=1 << 16)] = 0
     activation: Annotated[str, typer.Option(help="fit, chebyshev or minimax.")] = "fit"
     degree: Annotated[
         int, typer.Option(help="Of the polynomials; 0: the least that agrees, or the network's own.")

@@ -209,16 +209,7 @@ class Client:
         the first); StateError for a program of other parameters.
         """
         self._same(spec)
-        found = reals(samples, "samples")
-        single = found.shape == spec.input.shape
-        if single:
-            found = found[None]
-        if found.shape[1:] != spec.input.shape or not 1 <= len(found) <= spec.batch:
-            raise ParameterError(
-                f"samples of shape {np.shape(samples)}, expected {spec.input.shape}, "
-                f"or 1 to {spec.batch} of these",
-                {"shape": list(np.shape(samples)), "expected": list(spec.input.shape), "batch": spec.batch},
-            )
+        found, single = rows_of(samples, spec, spec.batch)
         wrong = ~(np.abs(found) <= spec.input_bound)  # true of NaN too
         if wrong.any():
             where = [int(k) for k in np.argwhere(wrong)[0]]
@@ -277,6 +268,24 @@ class Client:
                 f"a client of parameters {found.id[:16]}, the program has {expected.id[:16]}",
                 {"found": found.id, "expected": expected.id},
             )
+
+
+def rows_of(samples: ArrayLike, spec: ClientSpec, most: int | None = None) -> tuple[Reals, bool]:
+    """Samples with an axis in front, and whether it is a single one that came without.
+
+    most : of them; None: any number. Raises ParameterError for other shapes and numbers of them, and for
+    what is not real.
+    """
+    found = reals(samples, "samples")
+    if found.shape == spec.input.shape:
+        return found[None], True
+    if found.shape[1:] != spec.input.shape or not found.ndim or not 1 <= len(found) <= (most or len(found)):
+        raise ParameterError(
+            f"samples of shape {found.shape}, expected {spec.input.shape}, "
+            f"or {f'1 to {most}' if most else 'one or more'} of these",
+            {"shape": list(found.shape), "expected": list(spec.input.shape), "batch": spec.batch},
+        )
+    return found, False
 
 
 def unpacked(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from crenel.arguments import refuse_masked
 from crenel.errors import ParameterError
 
 Reals = NDArray[np.float64]
@@ -20,11 +21,12 @@ Function = Callable[[Reals], Reals]
 def reals(values: object, what: str) -> Reals:
     """As float64. Raises ParameterError for what is no array of real numbers: complex ones, which NumPy would
     cut off, texts, rows of different lengths, missing values."""
+    refuse_masked(values, what)
     try:
-        found = np.asanyarray(values)
-        if found.dtype.kind in "biufO" and not np.ma.is_masked(found):
+        found = np.asarray(values)
+        if found.dtype.kind in "biufO":
             return np.asarray(found, dtype=np.float64)
-        kind = "masked values" if np.ma.is_masked(found) else f"numbers of type {found.dtype}"
+        kind = f"numbers of type {found.dtype}"
     except (TypeError, ValueError) as error:
         kind = str(error)
     raise ParameterError(f"{what}: {kind}, expected an array of real numbers", {"what": what})

@@ -6,6 +6,7 @@ a layer means is said once, by the operations that it adds to a graph (`crenel.n
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ from crenel.nn import ops
 from crenel.nn.functions import reals
 from crenel.nn.ops import Pair, Reals
 from crenel.nn.trace import Module, Tracer
+
+MOST_PADDING = 4096  # a plane padded so is one of 2^26 places, the most that a program's tensor has
 
 
 def _numbers(values: ArrayLike, axes: int, what: str) -> Reals:
@@ -42,13 +45,14 @@ def _vector(values: ArrayLike | None, length: int, otherwise: float, what: str) 
     return found
 
 
-def _pair(value: int | Pair, least: int, what: str) -> Pair:
+def _pair(value: int | Pair, least: int, what: str, most: float = math.inf) -> Pair:
     both = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     if len(both) != 2 or any(
-        isinstance(v, bool) or not isinstance(v, (int, np.integer)) or v < least for v in both
+        isinstance(v, bool) or not isinstance(v, (int, np.integer)) or not least <= v <= most for v in both
     ):
+        upper = "on" if most == math.inf else f"to {most}"
         raise ParameterError(
-            f"{what} {value}, expected an integer from {least} on, or two",
+            f"{what} {value}, expected an integer from {least} {upper}, or two",
             {"what": what, "value": str(value)},
         )
     return int(both[0]), int(both[1])
@@ -102,7 +106,7 @@ class Conv2d(Module):
         object.__setattr__(self, "weight", _numbers(weight, 4, "weight"))
         object.__setattr__(self, "bias", _vector(bias, len(self.weight), 0.0, "bias"))
         object.__setattr__(self, "stride", _pair(stride, 1, "stride"))
-        object.__setattr__(self, "padding", _pair(padding, 0, "padding"))
+        object.__setattr__(self, "padding", _pair(padding, 0, "padding", MOST_PADDING))
         object.__setattr__(self, "dilation", _pair(dilation, 1, "dilation"))
         right = isinstance(groups, (int, np.integer)) and not isinstance(groups, bool)
         if not right or groups < 1 or len(self.weight) % groups:
@@ -171,7 +175,7 @@ class AvgPool2d(Module):
         """stride : default the kernel. Raises ParameterError."""
         object.__setattr__(self, "kernel", _pair(kernel, 1, "kernel"))
         object.__setattr__(self, "stride", self.kernel if stride is None else _pair(stride, 1, "stride"))
-        object.__setattr__(self, "padding", _pair(padding, 0, "padding"))
+        object.__setattr__(self, "padding", _pair(padding, 0, "padding", MOST_PADDING))
 
     def _trace(self, tracer: Tracer, value: int | None, place: str) -> int | None:
         return tracer.add(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeAlias, T
 import numpy as np
 
 from crenel import _crenel
+from crenel.arguments import refuse_masked
 from crenel.errors import ParameterError, StateError
 from crenel.pickling import refuse
 from crenel.tfhe.kinds import PLURAL, Kind, is_encrypted
@@ -150,7 +151,7 @@ class _Array(Generic[Data]):
         with a mask.
 
         Raises IndexError outside the array and for other keys, TypeError for an encrypted key or a bool,
-        ParameterError where nothing is picked.
+        ParameterError where nothing is picked, and for masked places of a key.
         """
         if not self._shape:
             raise IndexError("an encrypted array without axes has no elements to pick")
@@ -164,6 +165,10 @@ class _Array(Generic[Data]):
             if isinstance(part, (bool, np.bool_, str, float)):
                 # True would be 1 by Python's rules, and a new axis by NumPy's
                 raise TypeError(f"an encrypted array takes ints, ranges, arrays, got {type(part).__name__}")
+            if isinstance(part, (int, np.integer)) and not -(1 << 63) <= part < 1 << 63:
+                # NumPy's words for these are of other errors
+                raise IndexError(f"an index beyond 64 bits of an encrypted array of shape {self._shape}")
+            refuse_masked(part, "the index")
         if self._context.params.slots != 1:
             return self._packed_part(key)
         index = np.arange(self.size, dtype=np.uint64).reshape(self._shape)[cast("Any", key)]

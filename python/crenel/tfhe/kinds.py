@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from crenel.arguments import refuse_masked
 from crenel.errors import ParameterError
 from crenel.tfhe.types import are_integers
 
@@ -91,7 +92,9 @@ def expect_one_kind(operation: str, first: HasKind, second: HasKind) -> None:
 
 
 def as_array(operation: str, values: object) -> np.ndarray:
-    """The values as an array; ParameterError for lists whose rows are of several lengths."""
+    """The values as an array; ParameterError for lists whose rows are of several lengths, and for masked
+    places."""
+    refuse_masked(values, f"{operation}: the array")
     try:
         return np.asarray(values)
     except ValueError:

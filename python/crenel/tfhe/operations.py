@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from crenel import _crenel
-from crenel.arguments import flag, natural, text
+from crenel.arguments import flag, natural, refuse_masked, text
 from crenel.errors import ParameterError
 from crenel.tfhe.arrays import Ciphertext, Integers, Shape, concatenate
 from crenel.tfhe.compressed import Compressed
-from crenel.tfhe.kinds import expect_kind
+from crenel.tfhe.kinds import as_array, expect_kind
 from crenel.tfhe.operands import Pair, common_shape, reduced, taken_apart
 from crenel.tfhe.place import Place
 from crenel.tfhe.reductions import Reductions
@@ -299,6 +299,7 @@ class Operations(Reductions):
     def _entries(self, a: Ciphertext, table: Table) -> list[int]:
         if callable(table):
             table = [table(m) for m in range(self._limit(a))]
+        refuse_masked(table, "the table")
         entries = [v if isinstance(v, (bool, np.bool_)) else operator.index(v) for v in table]
         for m, entry in enumerate(entries):
             if not 0 <= entry < 1 << 64:
@@ -313,7 +314,7 @@ class Operations(Reductions):
 
 
 def _index(index: npt.ArrayLike, shape: Shape) -> np.ndarray:
-    array = np.asarray(index)
+    array = as_array("index", index)
     if array.shape != shape or array.dtype.kind not in "iu":
         raise ParameterError(
             f"index must be integers of shape {shape}, got {array.dtype} of shape {array.shape}",

@@ -10,7 +10,7 @@ import numpy as np
 
 from crenel.errors import ParameterError, StateError
 from crenel.tfhe.arrays import Integers, concatenate
-from crenel.tfhe.kinds import PLURAL, is_encrypted
+from crenel.tfhe.kinds import PLURAL, Kind, is_encrypted
 
 if TYPE_CHECKING:
     from crenel.tfhe.operations import Operations
@@ -77,7 +77,10 @@ def call_ufunc(
     Raises TypeError for functions that the kind has not, and for options other than those of reductions:
     results are new arrays, and every element is computed.
     """
-    kind = next(x.kind for x in inputs if is_encrypted(x))  # type: ignore[attr-defined]
+    kinds: list[Kind] = [x.kind for x in inputs if is_encrypted(x)]  # type: ignore[attr-defined]
+    if not kinds:  # NumPy asks for an encrypted `out` too
+        raise TypeError(f"np.{ufunc.__name__}: encrypted arrays take no out")
+    kind = kinds[0]
     if method == "__call__":
         _refuse(f"np.{ufunc.__name__}", options)
         if ufunc is np.positive:
@@ -178,12 +181,17 @@ def _moved(function: Callable[..., Any]) -> Callable[..., object]:
     """A function that gives elements of one array in other places: NumPy's own, on their numbers."""
 
     def call(ev: Operations, a: Any, *arguments: Any, **options: Any) -> object:
-        _refuse(f"np.{function.__name__}", {"out": options.pop("out", None)})  # it would get the places
+        name = f"np.{function.__name__}"
+        _refuse(name, {"out": options.pop("out", None)})  # it would get the places
+        if not is_encrypted(a):
+            raise TypeError(f"{name}: expected an encrypted array first, got {type(a).__name__}")
+        if any(map(is_encrypted, (*arguments, *options.values()))):
+            raise TypeError(f"{name}: expected a public argument, got an encrypted array")
         try:
             places = np.asarray(function(np.arange(a.size).reshape(a.shape), *arguments, **options))
-        except (ValueError, IndexError) as error:  # AxisError is both
+        except (ValueError, IndexError, OverflowError) as error:  # AxisError is the first two
             raise ParameterError(
-                f"np.{function.__name__}: {error}", {"operation": function.__name__, "shape": list(a.shape)}
+                f"{name}: {error}", {"operation": function.__name__, "shape": list(a.shape)}
             ) from None
         return a.reshape(-1)[places.reshape(-1)].reshape(places.shape)
 

@@ -6,8 +6,7 @@ import operator
 import re
 from typing import SupportsIndex, cast
 
-import numpy as np
-
+from crenel.arguments import refuse_masked as refuse_masked
 from crenel.errors import ParameterError
 
 _WHOLE = re.compile(r"-?[0-9]{1,9}", re.ASCII)
@@ -35,12 +34,6 @@ def positive(name: str, value: object) -> int:
     if found < 1:
         raise ParameterError(f"{name} must be at least 1, got {found}", {name: found})
     return found
-
-
-def refuse_masked(values: object, name: str) -> None:
-    """Raises ParameterError for masked arrays with a masked place: what stands under a mask is no number."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise ParameterError(f"{name} has masked places, expected numbers in all of them", {"name": name})
 
 
 def number_in(text: str) -> int | None:

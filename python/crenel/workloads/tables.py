@@ -14,6 +14,8 @@ from crenel.errors import CrenelError, ParameterError, SerializationError
 from crenel.workloads.checked import number_in
 from crenel.workloads.files import opened
 
+ARRAYS = (b"PK\x03\x04", b"PK\x05\x06", b"\x93NUMPY")  # first bytes of .npz, one without arrays, .npy
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -138,15 +140,21 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
     """All arrays of an npz file, or that of an npy file as ``{"": array}``; no pickled objects."""
     try:
         with opened(path) as file:
-            loaded = np.load(io.BytesIO(file.read()), allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return {"": loaded}
-            arrays = {name: loaded[name] for name in loaded.files}
+            content = file.read()
+        if not content.startswith(ARRAYS):  # NumPy would speak of pickled objects
+            raise SerializationError(
+                f"{path}: no arrays of numbers: expected a file .npz or .npy", {"path": str(path)}
+            )
+        loaded = np.load(io.BytesIO(content), allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return {"": loaded}
+        arrays = {name: loaded[name] for name in loaded.files}
     except CrenelError:
         raise
     # NumPy, zipfile and each of its decompressors have errors of their own for bytes that are something else.
     except Exception as error:
-        raise SerializationError(f"{path}: no arrays of numbers: {error}", {"path": str(path)}) from None
+        found = "Python objects" if "allow_pickle" in str(error) else error  # no advice to load them
+        raise SerializationError(f"{path}: no arrays of numbers: {found}", {"path": str(path)}) from None
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray):  # the bytes of a member that is no npy file
             raise SerializationError(

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from unittest.mock import Mock
 
+import httpx
 import numpy as np
 import pytest
 from needed import needs
@@ -325,6 +326,74 @@ def test_errors_are_the_librarys(live, tmp_path):
         pass
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "127.0.0.1:8400",
+        "localhost:8400",
+        "ftp://x",
+        "",
+        "http://",
+        "http://:8400",
+        "http://a b",
+        "http://\ud800",
+    ],
+)
+def test_addresses_that_are_no_services(url, monkeypatch):
+    """Refused at once: they were tried for eleven seconds."""
+    monkeypatch.setattr("time.sleep", Mock(side_effect=AssertionError))
+    with pytest.raises(ParameterError, match="^url is '.*', expected http:// or https:// and a host$"):
+        client.connect(url, "token")
+    with pytest.raises(ParameterError) as caught:
+        client.connect("ftp://user:secret@host", "token")
+    assert "secret" not in str(caught.value) + str(caught.value.fields)
+
+
+@pytest.mark.parametrize("token", ["", "hidden\n", "hidden é", "hid den", "\x7f"])
+def test_tokens_that_no_service_has(token, monkeypatch):
+    """Refused at once, and no message shows any of it."""
+    monkeypatch.setattr("time.sleep", Mock(side_effect=AssertionError))
+    with pytest.raises(ParameterError) as caught:
+        client.connect("http://127.0.0.1:1", token)
+    error = caught.value
+    assert str(error).endswith(", expected printable ASCII without spaces")
+    assert "hid" not in str(error) and "\\" not in ascii(str(error)) and error.fields == {"name": "token"}
+    assert error.__context__ is None
+    with pytest.raises(TypeError, match="token: expected a string, got NoneType"):
+        client.connect("http://127.0.0.1:1", None)
+
+
+@pytest.mark.parametrize("broken", [httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.ConnectError])
+def test_requests_that_no_further_try_helps(broken, monkeypatch):
+    """Once; where nobody answers, eight times. The error shows no password of the URL."""
+    monkeypatch.setattr("time.sleep", Mock())
+    send = Mock(side_effect=broken("no"))
+    http = httpx.Client(base_url="http://user:secret@host", transport=Mock(handle_request=send))
+    with pytest.raises(UnavailableError, match=f"^http://host/?: {broken.__name__}$"):
+        client.Service(http)
+    assert send.call_count == (8 if broken is httpx.ConnectError else 1)
+
+
+def test_samples_that_are_none():
+    """Refused before anything is sent, in the words of `nn.Client.encrypt`."""
+    m = made()
+    session = client.Session(Mock(), m.spec, m.clients[0])
+    masked = np.ma.array(np.ones((2, 3)), mask=[[0, 0, 0], [0, 1, 0]])
+    for samples, wrong in (
+        (np.ones((1, 3)) * 1j, "numbers of type complex128, expected an array of real numbers"),
+        ("abc", "numbers of type <U3, expected an array of real numbers"),
+        (masked, "masked places, expected numbers in all of them"),
+        (3.0, r"samples of shape \(\), expected \(3,\), or one or more of these"),
+        (np.ones((2, 4)), r"samples of shape \(2, 4\), expected \(3,\), or one or more of these"),
+        (np.ones((0, 3)), r"samples of shape \(0, 3\), expected \(3,\), or one or more of these"),
+    ):
+        with pytest.raises(ParameterError, match=wrong):
+            session.run(samples)
+    with pytest.raises(ParameterError, match=r"samples of shape \(\), expected \(3,\), or 1 to 4 of these"):
+        session.submit(3.0)
+    session.service.request.assert_not_called()
+
+
 def test_settings():
     found = Settings.of(["jobs=3", "origins=https://a,https://b", "allow_insecure=true", "key_ttl=2.5"])
     assert (found.jobs, found.origins, found.allow_insecure, found.key_ttl) == (
@@ -377,10 +446,18 @@ def test_a_worker_takes_the_default_of_its_device(tmp_path, monkeypatch):
 
 def test_tenants_of_the_command_line(tmp_path, capsys):
     data = ["--data", str(tmp_path / "data")]
+    for words in (["list"], ["token", "alice"], ["revoke", "alice"]):  # which make no service
+        assert main(["tenant", *words, *data]) == 2
+        err = capsys.readouterr().err
+        assert f"MissingFileError: {tmp_path / 'data'}" in err and "expected the database of a service" in err
+    assert not (tmp_path / "data").exists()
     assert main(["tenant", "add", "alice", *data]) == 0
     assert capsys.readouterr().out.startswith("crenel_")
     assert main(["tenant", "add", "alice", *data]) == 2 and "StateError" in capsys.readouterr().err
     assert main(["tenant", "token", "alice", "--days", "1", *data]) == 0
+    for days in ("-1", "nan"):
+        assert main(["tenant", "token", "alice", "--days", days, *data]) == 2
+        assert "--days" in capsys.readouterr().err
     assert main(["tenant", "revoke", "alice", *data]) == 0 and "2 tokens" in capsys.readouterr().out
     assert main(["tenant", "list", *data]) == 0 and capsys.readouterr().out == "alice\n"
     assert main(["tenant", "revoke", "bob", *data]) == 2 and "NotFoundError" in capsys.readouterr().err

@@ -63,6 +63,12 @@ def opened(live: client.Service, name: str, **more) -> client.FunctionSession:
     return found
 
 
+def test_masked_inputs_are_refused(live):
+    session = opened(live, "rotated")
+    with pytest.raises(ParameterError, match="input 0 has masked places, expected numbers in all of them"):
+        session.submit(np.ma.array([1.0, 2.0], mask=[0, 1]))
+
+
 def test_a_ciphertext_and_numbers_that_it_encrypts(live, rng):
     session = opened(live, "rotated")
     values = rng.uniform(-1, 1, 1024)

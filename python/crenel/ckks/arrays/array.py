@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from crenel._crenel import Ciphertext, Client, Context, ErrorBound, ErrorModel, Evaluator, Operand, PublicKey
+from crenel.arguments import instance, items, real, refuse_masked, text
 from crenel.ckks.arrays import archive, moves, products, sums
 from crenel.ckks.arrays.layout import PACKINGS, Numbers, Packing, check_slots, layout_of
 from crenel.ckks.arrays.packed import Packed
@@ -20,7 +21,8 @@ Scalar = int | float | complex
 
 
 def numbers_of(values: ArrayLike, name: str = "values") -> Numbers:
-    """float64 or complex128."""
+    """float64 or complex128. Raises ParameterError for what is no numbers, and for masked places."""
+    refuse_masked(values, f"the array of {name}")
     try:
         array = np.asarray(values)
     except ValueError:
@@ -34,6 +36,11 @@ def numbers_of(values: ArrayLike, name: str = "values") -> Numbers:
             if foreign:
                 raise TypeError
             array = array.astype(np.float64)
+        except OverflowError:
+            raise ParameterError(
+                f"{name} have an integer beyond the range of float64, expected numbers within",
+                {"number": "beyond float64"},
+            ) from None
         except (TypeError, ValueError):
             raise ParameterError(
                 f"{name} must be numbers, got an array of {array.dtype}", {"dtype": str(array.dtype)}
@@ -54,6 +61,7 @@ class Array(Packed):
     """
 
     __slots__ = ()
+    _decrypted_by_client = True  # what Client.decrypt looks for (python/src/client.cpp)
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
 
@@ -140,14 +148,29 @@ class Array(Packed):
         )
 
     def decrypt(self, client: Client) -> Numbers:
-        """The numbers, in the shape of the array. As exact as Client.decrypt, and for the same eyes."""
+        """The numbers, in the shape of the array. As exact as Client.decrypt, and for the same eyes.
+
+        Raises StateError for what is no ciphertext, TypeError for what is no client."""
+        instance(client, Client, "client")
         if not isinstance(self._data, (Ciphertext, Operand)):
             raise StateError(f"decryption of {self._data}", {"found": type(self._data).__name__})
-        return self.unpack(client.decrypt(self._data))
+        return self._unpacked(client.decrypt(self._data))
 
     def unpack(self, slots: Numbers) -> Numbers:
-        """From numbers in slots, a row to a vector (as Share.values), those of the array, in its shape."""
-        matrix = self._layout.gather(np.asarray(slots))
+        """From numbers in slots, a row to a vector (as Share.values), those of the array, in its shape.
+
+        Raises ParameterError for other than as many numbers as there are slots."""
+        numbers = numbers_of(slots, "slots")
+        batch, length = self._layout.batch, self._layout.slots
+        if numbers.size != batch * length:
+            raise ParameterError(
+                f"slots of shape {numbers.shape}, expected {batch} row(s) of {length} numbers",
+                {"shape": list(numbers.shape), "expected": [batch, length]},
+            )
+        return self._unpacked(numbers)
+
+    def _unpacked(self, slots: Numbers) -> Numbers:
+        matrix = self._layout.gather(slots)
         return np.ascontiguousarray(matrix.T if self._transposed else matrix).reshape(self._shape)
 
     def to_bytes(self) -> bytes:
@@ -237,7 +260,12 @@ class Array(Packed):
         basis: Literal["power", "chebyshev"] = "power",
         interval: tuple[float, float] = (-1.0, 1.0),
     ) -> Array:
-        """Polynomial of every number, as Operand.polynomial. Padding is kept within the interval."""
+        """Polynomial of every number, as Operand.polynomial. Padding is kept within the interval.
+
+        Raises TypeError for a basis that is no string and an interval that is no two real numbers, and what
+        Operand.polynomial does."""
+        if text("basis", basis) != "power":
+            interval = _ends(interval)
         low, high = (-1.0, 1.0) if basis == "power" else interval
         middle = 0.0 if low <= 0.0 <= high else (low + high) / 2
         tame = self._tamed(0.0, middle, (low, high))
@@ -258,11 +286,13 @@ class Array(Packed):
     def sum(self, axis: int | None = None) -> Array:
         """Sum of all numbers, or along an axis. Level l -> l, and one lower where padding is unknown.
 
-        Needs the rotations of powers of two up to the slots (`ckks.needs` lists them)."""
+        Needs the rotations of powers of two up to the slots (`ckks.needs` lists them). Raises
+        TypeError for an axis that is neither an integer nor None, ParameterError for one that there is not.
+        """
         return sums.total(self, axis, None)
 
     def mean(self, axis: int | None = None) -> Array:
-        """Mean of all numbers, or along an axis. Level l -> l - 1."""
+        """Mean of all numbers, or along an axis. Level l -> l - 1. Raises as `sum`."""
         count = self.size if axis is None else self._shape[sums.checked_axis(self, axis)]
         return sums.total(self, axis, 1.0 / count)
 
@@ -326,6 +356,14 @@ def _pad(
     if pads is None:
         return products.times(a, b)
     return None if a is None or b is None else pads(a, b)
+
+
+def _ends(interval: object) -> tuple[float, float]:
+    """An interval's. Raises TypeError for what is no two real numbers."""
+    ends = items("interval", cast(Sequence[object], interval))
+    if len(ends) != 2:
+        raise TypeError(f"interval: expected two real numbers, got {len(ends)}")
+    return real("interval", ends[0]), real("interval", ends[1])
 
 
 def float_factor(number: complex) -> Scalar:

@@ -8,6 +8,7 @@ from operator import add, index
 
 import numpy as np
 
+from crenel.arguments import whole
 from crenel.ckks.arrays.layout import Integers, Layout, layout_of
 from crenel.ckks.arrays.packed import P, bound_alike
 from crenel.ckks.arrays.sums import shrunk, summed
@@ -183,7 +184,7 @@ def concatenate(arrays: Sequence[P], axis: int) -> P:
     """Along an axis."""
     if not arrays:
         raise ParameterError("concatenation of no arrays", {"arrays": 0})
-    first = arrays[0]
+    first, axis = arrays[0], whole("axis", axis)
     if not -first.ndim <= axis < first.ndim:
         raise ParameterError(f"axis {axis} of arrays of {first.ndim} axes", {"axis": axis})
     axis %= first.ndim

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from crenel.arguments import whole
 from crenel.ckks.arrays.layout import Layout
 from crenel.ckks.arrays.packed import P, Packed
 from crenel.ckks.arrays.vector import Vector, each, fold, take
 from crenel.errors import ParameterError
 
 
-def checked_axis(a: Packed, axis: int) -> int:
-    """In [0, ndim)."""
-    if not -a.ndim <= axis < a.ndim:
-        raise ParameterError(f"axis {axis} of an array of {a.ndim} axes", {"axis": axis, "ndim": a.ndim})
-    return axis % a.ndim
+def checked_axis(a: Packed, axis: object) -> int:
+    """In [0, ndim). Raises TypeError for what is no integer, ParameterError for another."""
+    found = whole("axis", axis)
+    if not -a.ndim <= found < a.ndim:
+        raise ParameterError(f"axis {found} of an array of {a.ndim} axes", {"axis": found, "ndim": a.ndim})
+    return found % a.ndim
 
 
 def summed(data: Vector, count: int, stride: int = 1) -> Vector:

@@ -25,6 +25,7 @@ DRAWN = 128  # samples whose errors are drawn, where the rest is computed under 
 PART = 32  # samples at a time: more take memory, and are not faster
 SAME = 1e-9  # of the largest output: processors add up in other orders
 NAMES = ("exact", "plan", "noisy")  # of the arrays
+OF = ("program", "samples")  # of what they are the results
 KEPT = ("inputs", "name", "weights", "data")  # and of those that make a task
 
 
@@ -61,6 +62,11 @@ def results(
     if file is not None:
         _write(file, found, task, program)
     return found
+
+
+def expect_results(file: Path) -> None:
+    """Before a network is compiled for it: SerializationError for what is no file of `results`, FileError."""
+    _members(file, (*NAMES, *OF))
 
 
 def kept(file: Path, name: str) -> Task:
@@ -117,7 +123,7 @@ def _members(file: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
 
 
 def _read(file: Path, task: Task, program: nn.Program, drawn: int | None) -> Clear:
-    arrays = _members(file, (*NAMES, "program", "samples"))
+    arrays = _members(file, (*NAMES, *OF))
     expected = {"program": program.fingerprint, "samples": records.digest(task.samples)}
     for name, value in expected.items():
         if (there := str(arrays[name])) != value:
