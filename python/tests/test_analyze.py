@@ -245,6 +245,10 @@ def test_files_are_refused_before_anything_is_counted(sweep, capsys, tmp_path, m
     [
         (["--batches", "2"], "--batches 2 without --sweep, expected both"),
         (["--steps", "12"], "--steps 12 without --sweep, expected both"),
+        (
+            ["--counters-seconds", "9"],
+            "--counters-seconds 9.0 without --counters or --counters-to, expected both",
+        ),
         (["--sweep", "--level", "3"], "--level and --limbs are of one level, not of --sweep"),
         (["--sweep", "--limbs"], "--level and --limbs are of one level, not of --sweep"),
     ],

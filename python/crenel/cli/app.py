@@ -102,7 +102,9 @@ def analyze(
     ] = False,
     counters_to: Annotated[Path | None, typer.Option(help="Count, and write that to a new file.")] = None,
     counters_from: Annotated[Path | None, typer.Option(help="Counters of such a file beside it.")] = None,
-    counters_seconds: Annotated[float, typer.Option(help="That ncu may take.", min=1)] = 600,
+    counters_seconds: Annotated[
+        float | None, typer.Option(help="That ncu may take; default 600.", min=1)
+    ] = None,
     ceilings: Annotated[
         Path | None,
         typer.Option(help="Rates of the card, by dev/kernels/ceilings_probe.cu; default an H200's."),
@@ -112,7 +114,9 @@ def analyze(
     expect_with("--sweep", sweep, {"--batches": batches, "--steps": steps})
     if sweep and (level is not None or limbs):
         raise ParameterError("--level and --limbs are of one level, not of --sweep")
-    beside = analysis.Counters(counters, counters_from, counters_to, counters_seconds)
+    counting = counters or counters_to is not None
+    expect_with("--counters or --counters-to", counting, {"--counters-seconds": counters_seconds})
+    beside = analysis.Counters(counters, counters_from, counters_to, counters_seconds or 600)
     default = analysis.Operation.hmult if sweep else analysis.Operation.bootstrap
     of = beside.operation(operation, default)
     on = device or ("cuda" if beside.wanted else "cuda:dry")
